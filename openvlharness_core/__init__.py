@@ -1,0 +1,1 @@
+"""OpenVLHarness, the domain: it decides, and performs nothing."""

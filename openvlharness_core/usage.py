@@ -1,0 +1,49 @@
+"""What a reply cost: the numbers of a provider's `usage` object, flat, and who spent them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+Usage = Mapping[str, float]
+"""Numeric fields by dotted key, such as `prompt_tokens` or `prompt_tokens_details.cached_tokens`."""
+
+
+@attrs.frozen(kw_only=True)
+class Spent:
+    """One reply's usage under the role that asked for it.
+
+    Attributes:
+        role: `orchestrator`, `coding`, `auxiliary`, `judge` or a tool's own word.
+        model: the model that was asked, if known.
+        usage: the flat usage.
+    """
+
+    role: str
+    model: str | None = None
+    usage: Usage = attrs.field(factory=dict, hash=False)
+
+
+def flat_usage(usage: object, prefix: str = "") -> dict[str, float]:
+    """Every finite number of a usage object, nested ones by dotted key; anything else is left out."""
+    if not isinstance(usage, Mapping):
+        return {}
+    flat: dict[str, float] = {}
+    for key, value in usage.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat.update(flat_usage(value, f"{name}."))
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            flat[name] = value
+    return flat
+
+
+def summed(usages: Iterable[Usage]) -> dict[str, float]:
+    """Key by key sum."""
+    total: dict[str, float] = {}
+    for usage in usages:
+        for key, value in usage.items():
+            total[key] = total.get(key, 0) + value
+    return total
