@@ -1,0 +1,68 @@
+# Every target does all of its own set-up and works in a fresh clone.
+#   make ask        answers a question about a sample picture, without key, server or GPU
+#   make test       lint, format, types, import rules, tests and examples
+#   make test-full  what `make test` leaves out: system parts, long tests, tests as another user than root
+#   make format     applies what ruff can mend by itself
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -qq --progress-bar off --disable-pip-version-check --no-input
+
+# $(call group,NAME,COMMAND): runs it and says how long it took, also when it fails.
+define group
+	@echo "== $(1)"; start=$$SECONDS; status=0; ( $(2) ) || status=$$?; \
+	echo "== $(1): $$((SECONDS - start)) s"; exit $$status
+endef
+
+.PHONY: ask test test-full format clean
+
+ask: $(VENV)/.ask
+	@$(BIN)/openvlharness ask examples/data/receipt.jpg "What is the total?"
+
+test: $(VENV)/.test
+	$(call group,lint,$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .)
+	$(call group,types,$(BIN)/mypy --no-error-summary)
+	$(call group,import rules,$(BIN)/lint-imports --no-logo)
+	@echo "== tests and examples"; $(BIN)/python -m pytest -q -n 2
+
+# The second user may read everything, wherever the checkout and the interpreter lie (a clone under /root included), and write
+# nowhere but in a folder of its own. Not as root there is no second user, and `make test` ran these tests already.
+AS_ANOTHER_USER := setpriv --reuid=65534 --regid=65534 --clear-groups \
+  --inh-caps=-all,+dac_read_search --ambient-caps=-all,+dac_read_search --bounding-set=-all,+dac_read_search
+
+# pytest has the last word, with the duration of its group.
+test-full: $(VENV)/.test
+	$(call group,system parts,bash tests/setup.sh)
+	@[ "$$(id -u)" -ne 0 ] || { echo "== tests as another user"; \
+	home=$$(mktemp -d); chmod 777 "$$home"; trap 'rm -rf "$$home"' EXIT; \
+	HOME="$$home" TMPDIR="$$home" PYTHONDONTWRITEBYTECODE=1 $(AS_ANOTHER_USER) \
+	$(BIN)/python -m pytest -q --full -p no:cacheprovider -m unprivileged; }
+	@echo "== tests of system parts, long tests"; \
+	$(BIN)/python -m pytest -q --full -n 2 --dist loadgroup -m "(system or heavy) and not unprivileged"
+
+format: $(VENV)/.test
+	@$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+ASK := .[embedded]
+TEST := .[embedded,test]
+
+# One environment serves all targets; a change of the project file brings it up to date.
+$(VENV)/bin/python:
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ask: pyproject.toml | $(VENV)/bin/python
+	$(call group,environment,$(PIP) -e '$(ASK)')
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(call group,environment,$(PIP) -e '$(TEST)')
+	@touch $@ $(VENV)/.ask
