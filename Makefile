@@ -29,7 +29,7 @@ test: $(VENV)/.test
 	$(call group,lint,$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .)
 	$(call group,types,$(BIN)/mypy --no-error-summary)
 	$(call group,import rules,$(BIN)/lint-imports --no-logo)
-	@echo "== tests and examples"; $(BIN)/python -m pytest -q -n 2
+	@echo "== tests and examples"; $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 # The second user may read everything, wherever the checkout and the interpreter lie (a clone under /root included), and write
 # nowhere but in a folder of its own. Not as root there is no second user, and `make test` ran these tests already.
