@@ -38,3 +38,9 @@ def test_no_line_names_a_machine_or_a_registry() -> None:
 
 def test_every_package_is_typed() -> None:
     assert [folder.name for folder in SHIPPED if not (folder / "py.typed").is_file()] == []
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    """Without `__init__.py` a folder imports all the same, but type checker, import-linter and wheel would each see it otherwise."""
+    folders = {path.parent for path in modules(*SHIPPED)}
+    assert sorted(str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file()) == []
