@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import attrs
 
@@ -10,6 +11,7 @@ from openvlharness_core.errors import FailureCode
 from openvlharness_core.geometry import Affine
 from openvlharness_core.messages import Part
 from openvlharness_core.pictures import Picture
+from openvlharness_core.results import Answered
 from openvlharness_core.usage import Spent
 
 
@@ -74,6 +76,27 @@ class Findings:
     envelope: Mapping[str, object] | None = None
     sidecars: Mapping[str, object] = attrs.field(factory=dict)
     usage: tuple[Spent, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        answered: Answered[Any],
+        data: Mapping[str, object],
+        images: tuple[NewImage, ...] = (),
+        bindings: tuple[NewBinding, ...] = (),
+        pages: tuple[NewPage, ...] = (),
+    ) -> Findings:
+        """Findings with what the trace wants to know of the backend that answered."""
+        return cls(
+            data=data,
+            images=images,
+            bindings=bindings,
+            pages=pages,
+            backend=answered.backend,
+            envelope=answered.envelope,
+            sidecars=answered.sidecars,
+            usage=answered.usage,
+        )
 
 
 @attrs.frozen(kw_only=True)

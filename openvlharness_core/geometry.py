@@ -41,7 +41,7 @@ def grid_to_pixels(box_xyxy_grid: Box, size_hw: tuple[int, int], padding: int = 
 
 
 def pixels_to_grid(box_xyxy_px: Box, size_hw: tuple[int, int]) -> PixelBox:
-    """A pixel box on the grid: each corner to the nearest number, at least one unit wide and high, clipped to 0-1000."""
+    """A pixel box on the grid: corners to the nearest number, at least one unit wide and high, clipped to 0-1000."""
     height, width = size_hw
     x1, x2 = _grid_span(box_xyxy_px[0], box_xyxy_px[2], width)
     y1, y2 = _grid_span(box_xyxy_px[1], box_xyxy_px[3], height)

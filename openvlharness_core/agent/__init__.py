@@ -1,0 +1,1 @@
+"""One question, turn by turn: the engine decides, the runner performs."""

@@ -1,0 +1,1 @@
+"""One public tool a module: schema, arguments, canonical data, evidence."""

@@ -1,0 +1,250 @@
+"""The record of one question, as a value and as the JSON that outlives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from openvlharness_core.agent.state import StopError, StopReason, TurnState
+from openvlharness_core.agent.steps import CompactionStep, EnvironmentUpdateStep, ModelStep, Step, ToolStep
+from openvlharness_core.memory.bindings import Binding
+from openvlharness_core.memory.images import ImageRecord
+from openvlharness_core.memory.webpages import PageRecord
+from openvlharness_core.messages import ImagePart, Part
+from openvlharness_core.question import Exchange
+from openvlharness_core.usage import summed
+
+REPORT_SCHEMA = "openvlharness.report/1"
+
+_SUFFIXES = {"image/jpeg": "jpg", "image/png": "png", "image/webp": "webp"}
+
+
+@attrs.frozen(kw_only=True)
+class ModelName:
+    """Which model was asked."""
+
+    alias: str = "custom"
+    model_id: str = ""
+    protocol: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class AskedText:
+    """A text part of the question."""
+
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class AskedImage:
+    """A picture part of the question, by its handle, with what was said about it."""
+
+    handle: str
+    notes: tuple[str, ...] = ()
+
+
+Asked = Exchange | AskedText | AskedImage
+
+
+@attrs.frozen(kw_only=True)
+class Report:
+    """One question from beginning to end, whatever ended it.
+
+    Attributes:
+        task_id: who asked, if anybody said.
+        question: earlier exchanges, then the parts of the question in order.
+        answer: plain text; `None` when there is none.
+        error: why there is none.
+        stop_reason: what ended it.
+        model: which model was asked.
+        steps: the trajectory in order.
+        images, bindings, pages: memory at the end.
+        seconds: from the question to the end.
+    """
+
+    task_id: str | None
+    question: tuple[Asked, ...]
+    answer: str | None
+    error: StopError | None
+    stop_reason: StopReason
+    model: ModelName
+    steps: tuple[Step, ...]
+    images: tuple[ImageRecord, ...]
+    bindings: tuple[Binding, ...]
+    pages: tuple[PageRecord, ...]
+    seconds: float
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """Summed usage: `total`, the same under `roles`, and calls and seconds of each tool under `tools`."""
+        spent: dict[str, list[Mapping[str, float]]] = {}
+        tools: dict[str, dict[str, float]] = {}
+        for step in self.steps:
+            if isinstance(step, ModelStep):
+                spent.setdefault("orchestrator", []).append(step.usage)
+            elif isinstance(step, ToolStep):
+                for each in step.result.usage:
+                    spent.setdefault(each.role, []).append(each.usage)
+                row = tools.setdefault(step.tool, {"calls": 0, "failed": 0, "seconds": 0.0})
+                row["calls"] += 1
+                row["failed"] += not step.result.ok
+                row["seconds"] += step.seconds
+        roles = {role: summed(usages) for role, usages in spent.items()}
+        return {"total": summed(roles.values()), "roles": roles, "tools": tools}
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, with file names relative to the report's directory."""
+        return {
+            "schema": REPORT_SCHEMA,
+            "task_id": self.task_id,
+            "question": [asked_to_dict(part) for part in self.question],
+            "answer": self.answer,
+            "error": None if self.error is None else attrs.asdict(self.error),
+            "stop_reason": self.stop_reason,
+            "model": attrs.asdict(self.model),
+            "steps": [step_to_dict(step, position) for position, step in enumerate(self.steps)],
+            "images": {record.handle: image_to_dict(record) for record in self.images},
+            "bindings": {record.name: record.descriptor() for record in self.bindings},
+            "pages": {record.handle: {"url": record.url, "title": record.title} for record in self.pages},
+            "usage": self.usage,
+            "seconds": self.seconds,
+        }
+
+
+def report_of(state: TurnState, model: ModelName, seconds: float) -> Report:
+    """The report of a question that has ended."""
+    assert state.intake is not None, "a report needs a question"
+    assert state.stop_reason is not None, "a report needs an end"
+    return Report(
+        task_id=state.intake.task_id,
+        question=_asked(state),
+        answer=state.answer,
+        error=state.error,
+        stop_reason=state.stop_reason,
+        model=model,
+        steps=state.steps,
+        images=state.workspace.images.records,
+        bindings=state.workspace.bindings.records,
+        pages=state.workspace.pages.records,
+        seconds=seconds,
+    )
+
+
+def _asked(state: TurnState) -> tuple[Asked, ...]:
+    assert state.intake is not None
+    parts: list[Asked] = list(state.intake.history)
+    records = iter(state.workspace.images.records)
+    for part in state.intake.parts:
+        if isinstance(part, str):
+            parts.append(AskedText(text=part))
+        else:
+            record = next(records)
+            parts.append(AskedImage(handle=record.handle, notes=getattr(part, "notes", ())))
+    return tuple(parts)
+
+
+def asked_to_dict(part: Asked) -> dict[str, Any]:
+    """One part of the question."""
+    match part:
+        case Exchange(question=question, answer=answer):
+            return {"type": "exchange", "question": question, "answer": answer}
+        case AskedText(text=text):
+            return {"type": "text", "text": text}
+        case AskedImage(handle=handle, notes=notes):
+            return {"type": "image", "handle": handle} | ({"notes": list(notes)} if notes else {})
+
+
+def step_to_dict(step: Step, position: int) -> dict[str, Any]:
+    """Step number `position` of the trajectory, from 0."""
+    match step:
+        case ModelStep():
+            return {
+                "kind": "model",
+                "iteration": step.iteration,
+                "text": step.text,
+                "reasoning": step.reasoning,
+                "calls": [{"id": call.id, "tool": call.tool, "arguments": call.arguments} for call in step.calls],
+                "finish_reason": step.finish_reason,
+                "usage": dict(step.usage),
+                "seconds": step.seconds,
+            }
+        case ToolStep():
+            return _tool_step_to_dict(step, position)
+        case EnvironmentUpdateStep():
+            return {"kind": "environment_update", "text": step.text}
+        case CompactionStep():
+            return {
+                "kind": "compaction",
+                "iteration": step.iteration,
+                "reason": step.reason,
+                "forms": list(step.forms),
+            }
+
+
+def _tool_step_to_dict(step: ToolStep, position: int) -> dict[str, Any]:
+    result = step.result
+    return {
+        "kind": "tool",
+        "call_id": step.call_id,
+        "tool": step.tool,
+        "arguments": plain(step.arguments),
+        "ok": result.ok,
+        "error": None if result.failure is None else attrs.asdict(result.failure),
+        "data": plain(result.data),
+        "evidence": evidence_to_list(result.evidence),
+        "artifacts": {
+            "images": list(result.artifacts.images),
+            "bindings": list(result.artifacts.bindings),
+            "pages": list(result.artifacts.pages),
+        },
+        "usage": [{"role": each.role, "model": each.model, "usage": dict(each.usage)} for each in result.usage],
+        "seconds": step.seconds,
+        "private": {
+            "backend": result.backend,
+            "envelope_ref": None if result.envelope is None else envelope_file(position),
+            "sidecars": plain(result.sidecars),
+            "notes": list(step.notes),
+        },
+    }
+
+
+def evidence_to_list(parts: Sequence[Part]) -> list[dict[str, str]]:
+    """Evidence with pictures by their handles."""
+    return [
+        {"type": "image", "handle": part.handle} if isinstance(part, ImagePart) else {"type": "text", "text": part.text}
+        for part in parts
+    ]
+
+
+def image_to_dict(record: ImageRecord) -> dict[str, Any]:
+    """A picture by its file; `file` and `size` are null for a remote one that was never downloaded."""
+    return {
+        "file": image_file(record),
+        "size": None if record.size_hw is None else list(record.size_hw),
+        "source": record.url or record.source,
+        "parents": list(record.parents),
+        "to_source": None if record.to_source is None else [list(row) for row in record.to_source],
+    }
+
+
+def image_file(record: ImageRecord) -> str | None:
+    """Where the picture lies beside the report."""
+    if record.picture is None:
+        return None
+    return f"images/{record.handle}.{_SUFFIXES[record.picture.full.media_type]}"
+
+
+def envelope_file(position: int) -> str:
+    """Where the raw envelope of step number `position` lies beside the report."""
+    return f"envelopes/step_{position}.json"
+
+
+def plain(value: object) -> Any:
+    """Mappings and sequences as dicts and lists, all the way down."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value

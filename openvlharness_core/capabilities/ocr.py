@@ -1,0 +1,112 @@
+"""OCR: the text of a picture, and where each line stands if the backend tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+import attrs
+
+from openvlharness_core.calls import Findings, NewBinding, Registered
+from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
+from openvlharness_core.capabilities.hands import Hands
+from openvlharness_core.capabilities.regions import region_note, to_source_field
+from openvlharness_core.geometry import pixels_to_grid
+from openvlharness_core.memory.workspace import Workspace
+from openvlharness_core.messages import Part, TextPart
+from openvlharness_core.ports.perception import OcrBackend
+from openvlharness_core.prompts import PromptBundle
+from openvlharness_core.results import TextLine
+from openvlharness_core.texts import bounded, clean_text
+
+TEXT_LIMIT = 8000
+"""Characters of text that the model is shown; the binding holds all."""
+LINES_LIMIT = 200
+"""Lines whose places the model is shown."""
+
+_PARAMETERS = object_schema({"image_id": IMAGE_ID}, ("image_id",))
+_NOTES = {
+    "text": "everything that was read, in reading order, one line a line; may be empty",
+    "lines": "one dict a line: text, box [x1, y1, x2, y2] in pixels of image_id, score 0-1; None if places are unknown",
+    "to_source": "2x3 affine map from pixels of image_id to pixels of the picture it was cut from",
+}
+
+
+@attrs.frozen(kw_only=True)
+class OcrCapability:
+    """Reads the text of a picture.
+
+    Canonical data: `image_id`, `text`, `lines` (list of `text`, `bbox_2d` on the 0-1000 grid and `score`, or null when
+    the backend does not tell places). Binding: `ocr_result`.
+    """
+
+    backend: OcrBackend
+    timeout_seconds: float = 300.0
+    key: str = attrs.field(default="ocr", init=False)
+    name: str = attrs.field(default="OCR_Tool", init=False)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        return _PARAMETERS
+
+    def description(self, prompts: PromptBundle) -> str:
+        return prompts.text("tool_ocr")
+
+    async def perform(self, arguments: Mapping[str, object], hands: Hands) -> Findings:
+        record, picture = await hands.image(str(arguments["image_id"]))
+        answered = await hands.within(
+            self.timeout_seconds, "ocr", self.backend.read(picture.full, timeout_seconds=self.timeout_seconds)
+        )
+        text, lines = clean_text(answered.value.text), answered.value.lines
+        size_hw = picture.full.size_hw
+        fields: dict[str, object] = {
+            "text": text,
+            "lines": None if lines is None else [_line_for_code(line) for line in lines],
+            "image_id": record.handle,
+        } | to_source_field(record.handle, hands.workspace)
+        return Findings.of(
+            answered,
+            {
+                "image_id": record.handle,
+                "text": text,
+                "lines": None if lines is None else [_line_for_data(line, size_hw) for line in lines],
+            },
+            bindings=(
+                NewBinding(
+                    stem="ocr_result",
+                    fields=fields,
+                    notes={name: note for name, note in _NOTES.items() if name in fields},
+                    image_id=record.handle,
+                ),
+            ),
+        )
+
+    def evidence(
+        self, findings: Findings, registered: Registered, workspace: Workspace, prompts: PromptBundle
+    ) -> tuple[Part, ...]:
+        handle, text = str(findings.data["image_id"]), str(findings.data["text"])
+        if not text.strip():
+            said = prompts.text("ocr_nothing", image=handle)
+        else:
+            whole = f"{registered.bindings[0]}['text']" if registered.bindings else "no binding"
+            said = prompts.text("ocr_text", image=handle, text=bounded(text, TEXT_LIMIT, whole))
+        parts: list[Part] = [TextPart(text=said), *region_note(handle, workspace, prompts)]
+        lines = cast("list[dict[str, object]] | None", findings.data["lines"])
+        if lines and text.strip():
+            places = [{"bbox_2d": line["bbox_2d"], "label": line["text"]} for line in lines[:LINES_LIMIT]]
+            rows = ",\n".join(json.dumps(place, ensure_ascii=False) for place in places)
+            parts.append(TextPart(text=prompts.text("ocr_lines", lines=f"[\n{rows}\n]")))
+        return tuple(parts)
+
+
+def _line_for_code(line: TextLine) -> dict[str, object]:
+    return {"text": clean_text(line.text), "box": [float(v) for v in line.box_xyxy_px], "score": float(line.score)}
+
+
+def _line_for_data(line: TextLine, size_hw: tuple[int, int]) -> dict[str, object]:
+    return {
+        "text": clean_text(line.text),
+        "bbox_2d": list(pixels_to_grid(line.box_xyxy_px, size_hw)),
+        "score": round(float(line.score), 4),
+    }

@@ -1,0 +1,102 @@
+"""Zoom: a region of a picture as a picture of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import attrs
+
+from openvlharness_core.calls import Findings, NewImage, Registered
+from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
+from openvlharness_core.capabilities.hands import Hands
+from openvlharness_core.errors import ToolFailure
+from openvlharness_core.geometry import Box, grid_to_pixels, translation
+from openvlharness_core.memory.workspace import Workspace
+from openvlharness_core.messages import ImagePart, Part, TextPart
+from openvlharness_core.ports.perception import ZoomBackend
+from openvlharness_core.prompts import PromptBundle
+
+_PARAMETERS = object_schema(
+    {
+        "image_id": IMAGE_ID,
+        "coords": {
+            "type": "array",
+            "items": {"type": "number", "minimum": 0, "maximum": 1000},
+            "minItems": 4,
+            "maxItems": 4,
+            "description": "[x1, y1, x2, y2] on the 0-1000 grid, x first; x1 < x2 and y1 < y2.",
+        },
+        "padding": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 0,
+            "description": "Pixels of the source image to add on each side.",
+        },
+    },
+    ("image_id", "coords"),
+)
+
+
+@attrs.frozen(kw_only=True)
+class ZoomCapability:
+    """Cuts the region `coords`, given on the 0-1000 grid, out of a picture.
+
+    Canonical data: `image_id`, `coords`, `padding`, `region_xyxy_px` in source pixels, `size_hw` of the crop.
+    """
+
+    backend: ZoomBackend
+    timeout_seconds: float = 300.0
+    key: str = attrs.field(default="zoom", init=False)
+    name: str = attrs.field(default="Zoom_In_Tool", init=False)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        return _PARAMETERS
+
+    def description(self, prompts: PromptBundle) -> str:
+        return prompts.text("tool_zoom")
+
+    async def perform(self, arguments: Mapping[str, object], hands: Hands) -> Findings:
+        record, picture = await hands.image(str(arguments["image_id"]))
+        coords = cast(Box, tuple(cast("list[float]", arguments["coords"])))
+        padding = cast(int, arguments["padding"])
+        try:
+            grid_to_pixels(coords, picture.full.size_hw)
+        except ValueError as error:
+            raise ToolFailure("invalid_tool_arguments", f"coords: {error}") from None
+        answered = await hands.within(
+            self.timeout_seconds,
+            "zoom",
+            self.backend.crop(picture.full, coords, padding, timeout_seconds=self.timeout_seconds),
+        )
+        region = answered.value.region_xyxy_px
+        crop = NewImage(
+            picture=await hands.take_in(answered.value.image.data),
+            parents=(record.handle,),
+            to_source=translation(region[0], region[1]),
+        )
+        data = {
+            "image_id": record.handle,
+            "coords": list(coords),
+            "padding": padding,
+            "region_xyxy_px": list(region),
+            "size_hw": list(answered.value.image.size_hw),
+        }
+        return Findings.of(
+            answered,
+            data,
+            images=(crop,),
+        )
+
+    def evidence(
+        self, findings: Findings, registered: Registered, workspace: Workspace, prompts: PromptBundle
+    ) -> tuple[Part, ...]:
+        data, handle = findings.data, registered.images[0]
+        height, width = cast("list[int]", data["size_hw"])
+        text = prompts.text(
+            "zoom", image=data["image_id"], handle=handle, region=data["region_xyxy_px"], size=f"{width}x{height}"
+        )
+        picture = workspace.images.resolve(handle).picture
+        assert picture is not None
+        return TextPart(text=text), ImagePart(handle=handle, image=picture.sent)

@@ -1,0 +1,45 @@
+"""Waiting with a limit on a clock of our own, so that tests need no real time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from openvlharness_core.ports.clock import Clock
+
+T = TypeVar("T")
+GRACE_SECONDS = 1.0
+"""How long a cancelled call may take to clean up before it is left behind."""
+
+
+async def within(clock: Clock, seconds: float, call: Coroutine[Any, Any, T]) -> T:
+    """Await `call`, and cancel it when `seconds` have passed.
+
+    Raises:
+        TimeoutError: the time passed; the call was cancelled before this is raised.
+    """
+    task = asyncio.ensure_future(call)
+    timer = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await stop(clock, task)
+            raise TimeoutError(f"no result after {seconds:g} s")
+        return task.result()
+    finally:
+        timer.cancel()
+        if not task.done():
+            await stop(clock, task)
+
+
+async def stop(clock: Clock, task: asyncio.Future[Any]) -> None:
+    """Cancel `task` and wait until it has ended, but not for ever: a call may ignore being cancelled."""
+    task.cancel()
+    grace = asyncio.ensure_future(clock.sleep(GRACE_SECONDS))
+    try:
+        await asyncio.wait({task, grace}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        grace.cancel()
+        if task.done() and not task.cancelled():
+            task.exception()  # looked at, so that nothing complains of an exception never retrieved
