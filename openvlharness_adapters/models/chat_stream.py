@@ -1,0 +1,129 @@
+"""Puts the chunks of a streamed chat completion together, so that one reader serves both ways of sending.
+
+Chunks of calls carry an index by the reference. Where it is missing or always 0, an id that was not there before begins
+the next call and a chunk without one belongs to the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from openvlharness_adapters.models.chat_wire import REASONING_FIELDS
+from openvlharness_adapters.models.provider_errors import error_of
+from openvlharness_adapters.models.wire_json import json_text
+
+_JOINED = ("content", "refusal", *REASONING_FIELDS)
+
+
+class StreamCutError(ValueError):
+    """The stream ended before the reply did."""
+
+
+@attrs.define
+class _Call:
+    index: object
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = attrs.field(factory=list)
+
+    def to_wire(self) -> dict[str, object]:
+        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        return {"id": self.id, "type": "function", "function": function}
+
+
+@attrs.define
+class _Gathered:
+    texts: dict[str, list[str]] = attrs.field(factory=dict)
+    calls: list[_Call] = attrs.field(factory=list)
+    extras: dict[str, object] = attrs.field(factory=dict)
+    finish_reason: str | None = None
+    usage: object = None
+    model: object = None
+    chunks: int = 0
+    done: bool = False
+
+    def add(self, chunk: Mapping[str, object]) -> None:
+        self.chunks += 1
+        self.usage = chunk.get("usage") or self.usage
+        self.model = self.model or chunk.get("model")
+        match chunk.get("choices"):
+            case [choice, *_] if isinstance(choice, Mapping) and choice.get("index") in (None, 0):
+                self._add_choice(choice)
+
+    def _add_choice(self, choice: Mapping[str, object]) -> None:
+        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+            self.finish_reason = reason
+        delta = choice.get("delta") or choice.get("message")
+        if not isinstance(delta, Mapping):
+            return
+        for name, value in delta.items():
+            if name in _JOINED and isinstance(value, str):
+                self.texts.setdefault(name, []).append(value)
+            elif name == "content" and isinstance(value, list):
+                self.texts.setdefault(name, []).extend(
+                    part["text"] for part in value if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+                )
+            elif name == "tool_calls" and isinstance(value, list):
+                for piece in value:
+                    if isinstance(piece, Mapping):
+                        self._add_call(piece)
+            elif name != "role" and value is not None:
+                self.extras[name] = value
+
+    def _add_call(self, piece: Mapping[str, object]) -> None:
+        function = piece.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        raw_id = piece.get("id")
+        call_id = raw_id if isinstance(raw_id, str) else "" if raw_id is None else json_text(raw_id)
+        call = self._call_for(piece.get("index"), call_id)
+        call.id = call.id or call_id
+        if isinstance(name := function.get("name"), str):
+            call.name = call.name or name
+        arguments = function.get("arguments")
+        if arguments is not None:
+            call.arguments.append(arguments if isinstance(arguments, str) else json_text(arguments))
+
+    def _call_for(self, index: object, call_id: str) -> _Call:
+        if index is None:
+            found = self.calls[-1] if self.calls else None
+        else:
+            found = next((call for call in reversed(self.calls) if call.index == index), None)
+        if found is None or (call_id and found.id and call_id != found.id):
+            found = _Call(index)
+            self.calls.append(found)
+        return found
+
+    def to_wire(self) -> dict[str, object]:
+        message: dict[str, object] = {"role": "assistant", "content": None}
+        message |= {name: "".join(texts) for name, texts in self.texts.items()}
+        message |= self.extras
+        if self.calls:
+            message["tool_calls"] = [call.to_wire() for call in self.calls]
+        choice = {"index": 0, "message": message, "finish_reason": self.finish_reason}
+        return {"model": self.model, "choices": [choice], "usage": self.usage}
+
+
+def gathered(events: Iterable[object]) -> object:
+    """The chat completion that the events of a stream make up, or the payload of an error among them.
+
+    Args:
+        events: JSON values, `None` for the mark that closes a stream.
+
+    Raises:
+        StreamCutError: neither a finish reason nor the closing mark came.
+    """
+    whole = _Gathered()
+    for event in events:
+        if event is None:
+            whole.done = True
+        elif isinstance(event, Mapping):
+            if error_of(event) is not None:
+                return event
+            whole.add(event)
+    if whole.chunks == 0 and whole.done:
+        return {"choices": []}
+    if not whole.done and whole.finish_reason is None:
+        raise StreamCutError(f"the stream ended after {whole.chunks} chunks, before the reply did")
+    return whole.to_wire()
