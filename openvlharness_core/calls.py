@@ -12,6 +12,7 @@ from openvlharness_core.geometry import Affine
 from openvlharness_core.messages import Part
 from openvlharness_core.pictures import Picture
 from openvlharness_core.results import Answered
+from openvlharness_core.texts import clean_text
 from openvlharness_core.usage import Spent
 
 
@@ -146,4 +147,4 @@ class CapabilityResult:
     @classmethod
     def failed(cls, code: FailureCode, message: str, usage: tuple[Spent, ...] = ()) -> CapabilityResult:
         """A failed call: nothing registered, nothing shown but the message."""
-        return cls(failure=CallFailure(code=code, message=message), usage=usage)
+        return cls(failure=CallFailure(code=code, message=clean_text(message)), usage=usage)

@@ -44,14 +44,14 @@ class ImageInput:
     @classmethod
     def from_data_url(cls, url: str, name: str = "") -> ImageInput:
         """A `data:` URL; the type it declares is not trusted."""
-        if not isinstance(url, str) or not url[:5].lower() == "data:":
+        if not str(url)[:5].lower() == "data:":
             raise InvalidQuestionError("image", f"expected a data URL, got {excerpt(repr(url), 60)}")
         return cls(kind="data_url", value=url, name=name)
 
     @classmethod
     def from_url(cls, url: str) -> ImageInput:
         """An http(s) URL."""
-        if not isinstance(url, str) or not url.lower().startswith(("http://", "https://")):
+        if not str(url).lower().startswith(("http://", "https://")):
             raise InvalidQuestionError("image", f"expected an http(s) URL, got {excerpt(repr(url), 60)}")
         return cls(kind="url", value=url, name=excerpt(url, 100))
 
@@ -85,7 +85,7 @@ class Question:
                 )
         if not any(isinstance(part, str) and part.strip() for part in parts):
             raise InvalidQuestionError("text", "expected a question, got no text")
-        self.__attrs_init__(parts=parts)  # type: ignore[attr-defined]
+        self.__attrs_init__(parts=parts)
 
     @property
     def text(self) -> str:

@@ -103,8 +103,9 @@ def form_of(turn: Turn, form: Form, prompts: PromptBundle) -> tuple[Message, ...
 
 def _pictures_as_lines(result: ToolMessage, prompts: PromptBundle) -> ToolMessage:
     def line(part: Part) -> Part:
-        is_picture = isinstance(part, ImagePart)
-        return TextPart(text=prompts.text("picture_line", handle=part.handle)) if is_picture else part
+        if isinstance(part, ImagePart):
+            return TextPart(text=prompts.text("picture_line", handle=part.handle))
+        return part
 
     return attrs.evolve(result, parts=tuple(line(part) for part in result.parts))
 

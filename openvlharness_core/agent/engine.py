@@ -67,7 +67,7 @@ def fold(state: TurnState, event: Event, policy: TurnPolicy) -> TurnState:
             return _model_failed(state, event, policy)
         case Phase.AWAITING_TOOL, CallFinished():
             return _call_finished(state, event, policy)
-        case (Phase.COUNTING | Phase.AWAITING_MODEL | Phase.AWAITING_TOOL), (Cancelled() | DeadlinePassed()):
+        case ((Phase.COUNTING | Phase.AWAITING_MODEL | Phase.AWAITING_TOOL), (Cancelled() | DeadlinePassed())):
             return _interrupted(state, event)
     raise TurnOrderError(f"{type(event).__name__} cannot occur in phase {state.phase.name}")
 
@@ -285,9 +285,7 @@ def _line(result: ToolMessage, policy: TurnPolicy) -> str:
     return policy.prompts.text("call_line", tool=result.tool, outcome=", ".join(handles) or "no picture")
 
 
-def _answered(
-    state: TurnState, answer: str, policy: TurnPolicy, results: tuple[ToolMessage, ...] = ()
-) -> TurnState:
+def _answered(state: TurnState, answer: str, policy: TurnPolicy, results: tuple[ToolMessage, ...] = ()) -> TurnState:
     if policy.append_final_message and state.reply is not None:
         state = attrs.evolve(state, turns=(*state.turns, Turn(assistant=state.reply.message, results=results)))
     return attrs.evolve(stopped(state, "answered", None), answer=answer)
@@ -321,5 +319,3 @@ def _interrupted(state: TurnState, event: Cancelled | DeadlinePassed) -> TurnSta
         state = attrs.evolve(state, steps=(*state.steps, step))
     reason: StopReason = "deadline" if deadline else "cancelled"
     return stopped(state, reason, StopError(code=reason, message=message))
-
-

@@ -11,6 +11,7 @@ from openvlharness_core.agent.state import Phase, StopError, TurnState, stopped,
 from openvlharness_core.agent.steps import CompactionStep
 from openvlharness_core.errors import TurnOrderError
 
+
 def before_request(state: TurnState, policy: TurnPolicy) -> TurnState:
     """Keep to the picture limit, then count if the policy counts, then ask."""
     turns = fit_pictures(state.turns, pictures_in(state.opening), policy.max_pictures, policy.prompts)
@@ -43,9 +44,7 @@ def with_counts(state: TurnState, counts: tuple[int, ...]) -> TurnState:
         attrs.evolve(turn, tokens=TurnTokens(whole=w, pictures_as_lines=p, one_line=o, update=u))
         for turn, w, p, o, u in zip(fresh, numbers, numbers, numbers, numbers, strict=False)
     )
-    return attrs.evolve(
-        state, fixed_tokens=fixed, turns=(*state.turns[: len(state.turns) - len(fresh)], *counted)
-    )
+    return attrs.evolve(state, fixed_tokens=fixed, turns=(*state.turns[: len(state.turns) - len(fresh)], *counted))
 
 
 def fit_to_context(state: TurnState, policy: TurnPolicy) -> TurnState:

@@ -13,7 +13,7 @@ from openvlharness_core.prompts import PromptBundle
 
 
 def _positive(instance: object, attribute: attrs.Attribute[int], value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if type(value) is not int or value < 1:
         raise ValueError(f"{attribute.name}: expected a whole number above 0, got {value!r}")
 
 

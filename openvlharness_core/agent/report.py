@@ -9,6 +9,7 @@ import attrs
 
 from openvlharness_core.agent.state import StopError, StopReason, TurnState
 from openvlharness_core.agent.steps import CompactionStep, EnvironmentUpdateStep, ModelStep, Step, ToolStep
+from openvlharness_core.jsonable import json_ready
 from openvlharness_core.memory.bindings import Binding
 from openvlharness_core.memory.images import ImageRecord
 from openvlharness_core.memory.webpages import PageRecord
@@ -96,7 +97,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, with file names relative to the report's directory."""
-        return {
+        record = {
             "schema": REPORT_SCHEMA,
             "task_id": self.task_id,
             "question": [asked_to_dict(part) for part in self.question],
@@ -111,6 +112,8 @@ class Report:
             "usage": self.usage,
             "seconds": self.seconds,
         }
+        whole: dict[str, Any] = json_ready(record, "report")
+        return whole
 
 
 def report_of(state: TurnState, model: ModelName, seconds: float) -> Report:
@@ -189,10 +192,10 @@ def _tool_step_to_dict(step: ToolStep, position: int) -> dict[str, Any]:
         "kind": "tool",
         "call_id": step.call_id,
         "tool": step.tool,
-        "arguments": plain(step.arguments),
+        "arguments": step.arguments,
         "ok": result.ok,
         "error": None if result.failure is None else attrs.asdict(result.failure),
-        "data": plain(result.data),
+        "data": result.data,
         "evidence": evidence_to_list(result.evidence),
         "artifacts": {
             "images": list(result.artifacts.images),
@@ -204,7 +207,7 @@ def _tool_step_to_dict(step: ToolStep, position: int) -> dict[str, Any]:
         "private": {
             "backend": result.backend,
             "envelope_ref": None if result.envelope is None else envelope_file(position),
-            "sidecars": plain(result.sidecars),
+            "sidecars": result.sidecars,
             "notes": list(step.notes),
         },
     }
@@ -239,12 +242,3 @@ def image_file(record: ImageRecord) -> str | None:
 def envelope_file(position: int) -> str:
     """Where the raw envelope of step number `position` lies beside the report."""
     return f"envelopes/step_{position}.json"
-
-
-def plain(value: object) -> Any:
-    """Mappings and sequences as dicts and lists, all the way down."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value

@@ -35,7 +35,7 @@ from openvlharness_core.agent.report import ModelName, Report, report_of
 from openvlharness_core.agent.state import TurnState, effect_of
 from openvlharness_core.agent.steps import Finished, Step
 from openvlharness_core.agent.watch import Cancellation, Interrupted, Watch
-from openvlharness_core.calls import CapabilityResult
+from openvlharness_core.calls import CapabilityResult, Findings
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.toolset import Toolset
 from openvlharness_core.errors import (
@@ -47,8 +47,9 @@ from openvlharness_core.errors import (
     ModelError,
     ToolFailure,
 )
+from openvlharness_core.jsonable import json_ready
 from openvlharness_core.memory.workspace import Workspace
-from openvlharness_core.messages import ModelRequest
+from openvlharness_core.messages import ModelRequest, Part, TextPart
 from openvlharness_core.pictures import ImageLimits
 from openvlharness_core.ports.clock import Clock
 from openvlharness_core.ports.fetcher import ImageFetcher
@@ -59,6 +60,7 @@ from openvlharness_core.ports.store import ReportStore
 from openvlharness_core.ports.tokens import TokenCounter
 from openvlharness_core.ports.tracer import Tracer
 from openvlharness_core.question import Exchange, Question
+from openvlharness_core.texts import clean_text
 
 
 @attrs.frozen(kw_only=True)
@@ -240,9 +242,9 @@ class _Run:
         for note in call.notes:
             self._note("argument_converted", note)
         try:
-            findings = await capability.perform(call.arguments, hands)
+            findings = recordable(await capability.perform(call.arguments, hands))
             workspace, registered = hands.workspace.register(findings, call.tool)
-            evidence = capability.evidence(findings, registered, workspace, self.policy.prompts)
+            evidence = cleaned(capability.evidence(findings, registered, workspace, self.policy.prompts))
         except HarnessError as error:
             result = failed_result(error)
         except Exception as error:  # noqa: BLE001 - a bug in somebody's own tool is a failed call, traced
@@ -302,6 +304,25 @@ class _Run:
     @property
     def _question_id(self) -> str:
         return f"{id(self):x}"
+
+
+def recordable(findings: Findings) -> Findings:
+    """The same findings with data that the report can hold.
+
+    Raises:
+        MalformedResultError: data that is not JSON, naming the place.
+    """
+    return attrs.evolve(
+        findings,
+        data=json_ready(findings.data, "data"),
+        envelope=json_ready(findings.envelope, "envelope"),
+        sidecars=json_ready(findings.sidecars, "sidecars"),
+    )
+
+
+def cleaned(evidence: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The same evidence without lone surrogates."""
+    return tuple(TextPart(text=clean_text(part.text)) if isinstance(part, TextPart) else part for part in evidence)
 
 
 def failed_result(error: HarnessError) -> CapabilityResult:

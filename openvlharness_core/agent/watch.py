@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from openvlharness_core.agent.protocol import Cancelled, DeadlinePassed
 from openvlharness_core.ports.clock import Clock
@@ -64,7 +64,7 @@ class Watch:
         self._switch: asyncio.Future[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
 
-    async def __aenter__(self) -> Watch:
+    async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         if self._remaining is not None:
             self._deadline = asyncio.ensure_future(self._clock.sleep(max(0.0, self._remaining)))
@@ -75,7 +75,10 @@ class Watch:
                 if not switch.done():
                     switch.set_result(None)
 
-            self._unsubscribe = self._cancellation.subscribe(lambda: loop.call_soon_threadsafe(throw))
+            def throw_from_anywhere() -> None:
+                loop.call_soon_threadsafe(throw)
+
+            self._unsubscribe = self._cancellation.subscribe(throw_from_anywhere)
         return self
 
     async def __aexit__(

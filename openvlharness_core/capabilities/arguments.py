@@ -52,7 +52,8 @@ def check_arguments(schema: Schema, arguments: Mapping[str, object]) -> CheckedA
     assert isinstance(properties, Mapping)
     required = schema.get("required", ())
     assert isinstance(required, Sequence)
-    faults, notes = [], []
+    faults: list[str] = []
+    notes: list[str] = []
     values: dict[str, object] = {}
     for name in arguments:
         if name not in properties:
@@ -148,7 +149,7 @@ def _numeric(text: str) -> int | float | None:
     return None
 
 
-def _unpacked(value: object, kind: type[list[object]] | type[dict[str, object]], place: str, notes: list[str]) -> object:
+def _unpacked(value: object, kind: type[list[object] | dict[str, object]], place: str, notes: list[str]) -> object:
     if isinstance(value, str):
         try:
             inner = json.loads(value)
@@ -181,9 +182,7 @@ def _object(rule: Schema, value: object, place: str, notes: list[str]) -> dict[s
     for name in required:
         if name not in value:
             raise _Mismatch(f"{place}.{name}", _expected(properties.get(name, {})), None)
-    return {
-        name: _converted(properties.get(name, {}), item, f"{place}.{name}", notes) for name, item in value.items()
-    }
+    return {name: _converted(properties.get(name, {}), item, f"{place}.{name}", notes) for name, item in value.items()}
 
 
 def _expected(rule: object) -> str:
@@ -193,7 +192,11 @@ def _expected(rule: object) -> str:
     bounds = (
         f" from {low} to {high}"
         if low is not None and high is not None
-        else f" of at least {low}" if low is not None else f" of at most {high}" if high is not None else ""
+        else f" of at least {low}"
+        if low is not None
+        else f" of at most {high}"
+        if high is not None
+        else ""
     )
     match rule.get("type"):
         case "string":

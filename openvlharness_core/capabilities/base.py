@@ -59,9 +59,7 @@ class Capability(Protocol):
 
 def spec_of(capability: Capability, prompts: PromptBundle) -> ToolSpec:
     """What the model is told of a capability."""
-    return ToolSpec(
-        name=capability.name, description=capability.description(prompts), parameters=capability.parameters
-    )
+    return ToolSpec(name=capability.name, description=capability.description(prompts), parameters=capability.parameters)
 
 
 def object_schema(properties: Mapping[str, Mapping[str, object]], required: tuple[str, ...]) -> dict[str, object]:

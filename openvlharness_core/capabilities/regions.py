@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openvlharness_core.geometry import IDENTITY, Affine, map_box, pixels_to_grid
+from openvlharness_core.geometry import map_box, pixels_to_grid
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import TextPart
 from openvlharness_core.prompts import PromptBundle
@@ -13,7 +13,7 @@ def region_note(handle: str, workspace: Workspace, prompts: PromptBundle) -> tup
     source, affine = workspace.images.origin(handle)
     size = workspace.images.resolve(handle).size_hw
     source_size = workspace.images.resolve(source).size_hw
-    if affine == IDENTITY or size is None or source_size is None:
+    if source == handle or size is None or source_size is None:
         return ()
     region = pixels_to_grid(map_box((0, 0, size[1], size[0]), affine), source_size)
     return (TextPart(text=prompts.text("region_of_image", handle=handle, region=list(region), source=source)),)
@@ -21,5 +21,5 @@ def region_note(handle: str, workspace: Workspace, prompts: PromptBundle) -> tup
 
 def to_source_field(handle: str, workspace: Workspace) -> dict[str, object]:
     """The `to_source` field of a binding made on a crop: 2x3 rows from its pixels to the source's; else nothing."""
-    affine: Affine = workspace.images.origin(handle)[1]
-    return {} if affine == IDENTITY else {"to_source": [list(row) for row in affine]}
+    source, affine = workspace.images.origin(handle)
+    return {} if source == handle else {"to_source": [list(row) for row in affine]}

@@ -61,9 +61,7 @@ class Workspace:
             for page in findings.pages:
                 pages, handle = pages.with_page(page)
                 page_handles.append(handle)
-        registered = Registered(
-            images=tuple(image_handles), bindings=tuple(binding_names), pages=tuple(page_handles)
-        )
+        registered = Registered(images=tuple(image_handles), bindings=tuple(binding_names), pages=tuple(page_handles))
         return attrs.evolve(self, images=images, bindings=bindings, pages=pages), registered
 
     def descriptors(self) -> dict[str, dict[str, object]]:

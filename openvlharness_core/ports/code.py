@@ -34,9 +34,7 @@ class CodeGenerator(Protocol):
 class CodeExecutor(Protocol):
     """Runs programs in a disposable process; called by the coding capability, several at once."""
 
-    async def run(
-        self, program: str, values: Mapping[str, object], deadline_seconds: float | None = None
-    ) -> Outcome:
+    async def run(self, program: str, values: Mapping[str, object], deadline_seconds: float | None = None) -> Outcome:
         """Run `program` with the entries of `values` as global variables and say what came of it.
 
         Values are ndarrays, numbers, strings, booleans, None, lists and dicts of those; the program gets copies it may

@@ -1,0 +1,31 @@
+"""Doubles that ship with the library: everything here is a fake and says so in its name or its first line."""
+
+from __future__ import annotations
+
+from openvlharness_core.testing.backends import FakeOcr, FakeZoom
+from openvlharness_core.testing.code import FakeCodeExecutor, FakeCodeGenerator
+from openvlharness_core.testing.images import FakeCodec, FakeFetcher, fake_image
+from openvlharness_core.testing.models import ScriptedModel, calling, saying
+from openvlharness_core.testing.prompts import plain_prompts
+from openvlharness_core.testing.stores import InMemoryReportStore
+from openvlharness_core.testing.time import FakeClock, InlineOffload
+from openvlharness_core.testing.tracing import RecordingTracer, WordCounter
+
+__all__ = [
+    "FakeClock",
+    "FakeCodeExecutor",
+    "FakeCodeGenerator",
+    "FakeCodec",
+    "FakeFetcher",
+    "FakeOcr",
+    "FakeZoom",
+    "InMemoryReportStore",
+    "InlineOffload",
+    "RecordingTracer",
+    "ScriptedModel",
+    "WordCounter",
+    "calling",
+    "fake_image",
+    "plain_prompts",
+    "saying",
+]
