@@ -1,1 +1,256 @@
-"""OpenVLHarness, the domain: it decides, and performs nothing."""
+"""OpenVLHarness, the domain: it decides, and performs nothing.
+
+Names are looked up when they are first used, so importing a part costs that part.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openvlharness_core.agent.checkpoint import Checkpoint
+    from openvlharness_core.agent.policy import TurnPolicy
+    from openvlharness_core.agent.report import ModelName, Report
+    from openvlharness_core.agent.runner import MainAgent
+    from openvlharness_core.agent.steps import CompactionStep, EnvironmentUpdateStep, Finished, ModelStep, ToolStep
+    from openvlharness_core.agent.watch import Cancellation
+    from openvlharness_core.calls import (
+        CallFailure,
+        CapabilityResult,
+        Findings,
+        NewBinding,
+        NewImage,
+        NewPage,
+        Registered,
+    )
+    from openvlharness_core.capabilities.base import Capability
+    from openvlharness_core.capabilities.hands import Hands
+    from openvlharness_core.capabilities.toolset import Toolset
+    from openvlharness_core.errors import (
+        BackendError,
+        BackendTimeoutError,
+        BackendUnavailableError,
+        CapabilityUnavailableError,
+        ContextLengthError,
+        FetchError,
+        HarnessError,
+        InvalidQuestionError,
+        MalformedResultError,
+        ModelError,
+        ModelRefusedError,
+        ModelUnavailableError,
+        SavedFileError,
+        ToolExecutionError,
+        ToolFailure,
+        TurnOrderError,
+        UnreadableImageError,
+        UnsupportedQueryError,
+    )
+    from openvlharness_core.memory.workspace import Workspace
+    from openvlharness_core.messages import (
+        AssistantMessage,
+        ImagePart,
+        ModelReply,
+        ModelRequest,
+        SystemMessage,
+        TextPart,
+        ToolMessage,
+        ToolSpec,
+        UserMessage,
+        VirtualCall,
+    )
+    from openvlharness_core.pictures import EncodedImage, ImageHeader, ImageLimits, Picture, RemotePicture
+    from openvlharness_core.ports.clock import Clock
+    from openvlharness_core.ports.code import CodeExecutor, CodeGenerator
+    from openvlharness_core.ports.fetcher import ImageFetcher
+    from openvlharness_core.ports.imaging import ImageCodec
+    from openvlharness_core.ports.model import ChatModel
+    from openvlharness_core.ports.offload import Offload
+    from openvlharness_core.ports.perception import OcrBackend, ZoomBackend
+    from openvlharness_core.ports.store import ReportStore
+    from openvlharness_core.ports.tokens import TokenCounter
+    from openvlharness_core.ports.tracer import Tracer
+    from openvlharness_core.profile import ModelProfile
+    from openvlharness_core.prompts import PromptBundle
+    from openvlharness_core.question import Exchange, ImageInput, Intake, Question
+    from openvlharness_core.results import Answered, Attempt, Crop, Outcome, TextLine, Transcription
+    from openvlharness_core.usage import Spent
+
+_HOMES = {
+    "Answered": "results",
+    "AssistantMessage": "messages",
+    "Attempt": "results",
+    "BackendError": "errors",
+    "BackendTimeoutError": "errors",
+    "BackendUnavailableError": "errors",
+    "CallFailure": "calls",
+    "Cancellation": "agent.watch",
+    "Capability": "capabilities.base",
+    "CapabilityResult": "calls",
+    "CapabilityUnavailableError": "errors",
+    "ChatModel": "ports.model",
+    "Checkpoint": "agent.checkpoint",
+    "Clock": "ports.clock",
+    "CodeExecutor": "ports.code",
+    "CodeGenerator": "ports.code",
+    "CompactionStep": "agent.steps",
+    "ContextLengthError": "errors",
+    "Crop": "results",
+    "EncodedImage": "pictures",
+    "EnvironmentUpdateStep": "agent.steps",
+    "Exchange": "question",
+    "FetchError": "errors",
+    "Findings": "calls",
+    "Finished": "agent.steps",
+    "Hands": "capabilities.hands",
+    "HarnessError": "errors",
+    "ImageCodec": "ports.imaging",
+    "ImageFetcher": "ports.fetcher",
+    "ImageHeader": "pictures",
+    "ImageInput": "question",
+    "ImageLimits": "pictures",
+    "ImagePart": "messages",
+    "Intake": "question",
+    "InvalidQuestionError": "errors",
+    "MainAgent": "agent.runner",
+    "MalformedResultError": "errors",
+    "ModelError": "errors",
+    "ModelName": "agent.report",
+    "ModelProfile": "profile",
+    "ModelRefusedError": "errors",
+    "ModelReply": "messages",
+    "ModelRequest": "messages",
+    "ModelStep": "agent.steps",
+    "ModelUnavailableError": "errors",
+    "NewBinding": "calls",
+    "NewImage": "calls",
+    "NewPage": "calls",
+    "OcrBackend": "ports.perception",
+    "Offload": "ports.offload",
+    "Outcome": "results",
+    "Picture": "pictures",
+    "PromptBundle": "prompts",
+    "Question": "question",
+    "Registered": "calls",
+    "RemotePicture": "pictures",
+    "Report": "agent.report",
+    "ReportStore": "ports.store",
+    "SavedFileError": "errors",
+    "Spent": "usage",
+    "SystemMessage": "messages",
+    "TextLine": "results",
+    "TextPart": "messages",
+    "TokenCounter": "ports.tokens",
+    "ToolExecutionError": "errors",
+    "ToolFailure": "errors",
+    "ToolMessage": "messages",
+    "ToolSpec": "messages",
+    "ToolStep": "agent.steps",
+    "Toolset": "capabilities.toolset",
+    "Tracer": "ports.tracer",
+    "Transcription": "results",
+    "TurnOrderError": "errors",
+    "TurnPolicy": "agent.policy",
+    "UnreadableImageError": "errors",
+    "UnsupportedQueryError": "errors",
+    "UserMessage": "messages",
+    "VirtualCall": "messages",
+    "Workspace": "memory.workspace",
+    "ZoomBackend": "ports.perception",
+}
+
+__all__ = [
+    "Answered",
+    "AssistantMessage",
+    "Attempt",
+    "BackendError",
+    "BackendTimeoutError",
+    "BackendUnavailableError",
+    "CallFailure",
+    "Cancellation",
+    "Capability",
+    "CapabilityResult",
+    "CapabilityUnavailableError",
+    "ChatModel",
+    "Checkpoint",
+    "Clock",
+    "CodeExecutor",
+    "CodeGenerator",
+    "CompactionStep",
+    "ContextLengthError",
+    "Crop",
+    "EncodedImage",
+    "EnvironmentUpdateStep",
+    "Exchange",
+    "FetchError",
+    "Findings",
+    "Finished",
+    "Hands",
+    "HarnessError",
+    "ImageCodec",
+    "ImageFetcher",
+    "ImageHeader",
+    "ImageInput",
+    "ImageLimits",
+    "ImagePart",
+    "Intake",
+    "InvalidQuestionError",
+    "MainAgent",
+    "MalformedResultError",
+    "ModelError",
+    "ModelName",
+    "ModelProfile",
+    "ModelRefusedError",
+    "ModelReply",
+    "ModelRequest",
+    "ModelStep",
+    "ModelUnavailableError",
+    "NewBinding",
+    "NewImage",
+    "NewPage",
+    "OcrBackend",
+    "Offload",
+    "Outcome",
+    "Picture",
+    "PromptBundle",
+    "Question",
+    "Registered",
+    "RemotePicture",
+    "Report",
+    "ReportStore",
+    "SavedFileError",
+    "Spent",
+    "SystemMessage",
+    "TextLine",
+    "TextPart",
+    "TokenCounter",
+    "ToolExecutionError",
+    "ToolFailure",
+    "ToolMessage",
+    "ToolSpec",
+    "ToolStep",
+    "Toolset",
+    "Tracer",
+    "Transcription",
+    "TurnOrderError",
+    "TurnPolicy",
+    "UnreadableImageError",
+    "UnsupportedQueryError",
+    "UserMessage",
+    "VirtualCall",
+    "Workspace",
+    "ZoomBackend",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

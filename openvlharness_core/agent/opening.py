@@ -54,8 +54,8 @@ def _question_parts(intake: Intake, workspace: Workspace, policy: TurnPolicy) ->
             parts.append(ImagePart(handle=record.handle, url=record.url))
         else:
             parts.append(ImagePart(handle=record.handle, image=record.picture.sent))
-            for note in record.picture.notes:
-                parts.append(TextPart(text=prompts.text("image_note", handle=record.handle, note=note)))
+            notes = (prompts.text("image_note", handle=record.handle, note=note) for note in record.picture.notes)
+            parts.extend(TextPart(text=note) for note in notes)
     if left:
         parts.append(TextPart(text=prompts.text("images_not_shown", handles=", ".join(left))))
     return tuple(parts)

@@ -145,7 +145,7 @@ def count_effect(state: TurnState, policy: TurnPolicy) -> CountTokens:
     segments: list[tuple[Message, ...]] = [] if state.fixed_tokens is not None else [state.opening]
     for turn in uncounted(state):
         tail = (turn.tail,) if turn.tail else ()
-        for form in (Form.WHOLE, Form.PICTURES_AS_LINES, Form.ONE_LINE):
-            segments.append((*form_of(turn, form, policy.prompts), *tail))
+        forms = (Form.WHOLE, Form.PICTURES_AS_LINES, Form.ONE_LINE)
+        segments.extend((*form_of(turn, form, policy.prompts), *tail) for form in forms)
         segments.append((turn.update,) if turn.update else ())
     return CountTokens(segments=tuple(segments), tools=policy.tools if state.fixed_tokens is None else ())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 import attrs
 
@@ -46,7 +46,7 @@ class MendedReply:
     calls: tuple[MendedCall, ...]
 
 
-def mend_reply(reply: ModelReply, used_ids: Set[str], request_number: int, empty_reply: str) -> MendedReply:
+def mend_reply(reply: ModelReply, used_ids: AbstractSet[str], request_number: int, empty_reply: str) -> MendedReply:
     """Mend a reply; `empty_reply` stands in for one that says nothing at all, since strict servers refuse those."""
     taken = set(used_ids)
     calls = []
