@@ -67,13 +67,13 @@ class PillowCodec:
         else:
             assert found is not None
             full = encoded(found.image, layout.media_type, found.icc_profile)
-        if found is not None and (full.data is data or full.media_type != "image/jpeg"):
-            # Pixels that went through JPEG once more are not those of `full`: they must not stand in for them.
-            self._decoded.put(full.digest, _pixels_of(found.image))
         sent = full
         if not fits(full.size_hw, limits):
             found = found or decode(layout)
             sent = encoded(fitted(found.image, limits), full.media_type, found.icc_profile)
+        if found is not None and (full.data is data or full.media_type != "image/jpeg"):
+            # Kept for the tools. Pixels that went through JPEG once more are not those of `full`: they must not stand in.
+            self._decoded.put(full.digest, _pixels_of(found.image))
         return Picture(full=full, sent=sent, digest=digest, notes=notes)
 
     def data_of_url(self, url: str) -> bytes:
@@ -123,6 +123,6 @@ def _stays(layout: Layout) -> bool:
 
 
 def _pixels_of(image: Image.Image) -> Pixels:
-    pixels: Pixels = np.array(image if image.mode == "RGB" else image.convert("RGB"), dtype=np.uint8)
+    pixels: Pixels = np.asarray(image if image.mode == "RGB" else image.convert("RGB"), dtype=np.uint8)
     pixels.setflags(write=False)
     return pixels

@@ -24,7 +24,7 @@ def read(data: bytes) -> Layout:
     width, height, depth, colour = struct.unpack_from(">IIBB", data, 16)
     if depth not in _DEPTHS.get(colour, ()):
         raise damaged("PNG", "a bit depth that goes with the colour type", f"{depth} bits with type {colour}")
-    kept = [data[:33]]
+    kept = [(0, 33)]
     orientation, frames, transparency, pictures = 1, 1, b"", 0
     at = 33
     for _ in range(_MAX_CHUNKS):
@@ -37,19 +37,19 @@ def read(data: bytes) -> Layout:
         body = at + 8
         if name == b"IDAT":
             pictures += 1
-            kept.append(data[at:end])
-        elif name == b"PLTE" or (name == b"iCCP" and _is_profile(data[body : end - 4])):
-            kept.append(data[at:end])
+            kept.append((at, end))
+        elif name in (b"PLTE", b"iCCP"):
+            kept.append((at, end))
         elif name == b"tRNS":
             transparency = data[body : end - 4]
             if colour == _PALETTE:
-                kept.append(data[at:end])
+                kept.append((at, end))
         elif name == b"eXIf":
             orientation = orientation_of_exif(data[body : end - 4])
         elif name == b"acTL" and length >= 4:
             frames = max(1, int.from_bytes(data[body : body + 4], "big"))
         elif name == b"IEND":
-            kept.append(data[at:end])
+            kept.append((at, end))
             break
         at = end
     else:
@@ -59,7 +59,7 @@ def read(data: bytes) -> Layout:
     return Layout(
         media_type="image/png",
         size_hw=(height, width),
-        still=lambda: b"".join(kept),
+        still=lambda: _joined(data, kept),
         decoder="PNG",
         orientation=orientation,
         frames=frames,
@@ -67,6 +67,12 @@ def read(data: bytes) -> Layout:
         is_common=depth <= 8,
         transparent=_transparent_colour(transparency, colour, depth),
     )
+
+
+def _joined(data: bytes, spans: list[tuple[int, int]]) -> bytes:
+    """The chunks at `spans`; a broken or swollen colour profile is left out, it must not cost the picture."""
+    chunks = (data[at:end] for at, end in spans)
+    return b"".join(chunk for chunk in chunks if chunk[4:8] != b"iCCP" or _is_profile(chunk[8:-4]))
 
 
 def _transparent_colour(body: bytes, colour: int, depth: int) -> tuple[int, ...] | None:
@@ -81,7 +87,7 @@ def _transparent_colour(body: bytes, colour: int, depth: int) -> tuple[int, ...]
 
 
 def _is_profile(body: bytes) -> bool:
-    """Whether a colour profile can be unpacked; a broken or swollen one must not cost the picture."""
+    """Whether a colour profile can be unpacked within bounds."""
     _, _, packed = body.partition(b"\0")
     unpacking = zlib.decompressobj()
     try:
