@@ -1,0 +1,1 @@
+"""One suite a port: subclass it in a test module and supply its fixture."""

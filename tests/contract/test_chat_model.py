@@ -1,0 +1,69 @@
+"""The suite of the ChatModel port, bound to the Chat Completions adapter, plain and streamed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from contracts.ports.chat_model import ChatModelContract
+from openvlharness_adapters.http.connections import open_client
+from openvlharness_adapters.models.chat_completions import ChatCompletionsModel
+from openvlharness_core.messages import ModelReply
+from openvlharness_core.profile import ModelProfile
+from tests.support.chat_server import ChatServer, Completion, Hang, Respond, Script, reply_to_payload
+from tests.support.clock import HandClock
+
+
+class ChatStage:
+    """Chat Completions models in front of a scripted server."""
+
+    def __init__(self, resources: contextlib.AsyncExitStack, *, stream: bool) -> None:
+        self.resources = resources
+        self.stream = stream
+        self.server: ChatServer | None = None
+
+    async def _model(self, script: Script) -> ChatCompletionsModel:
+        self.server = await self.resources.enter_async_context(ChatServer(script))
+        return ChatCompletionsModel(
+            client=await self.resources.enter_async_context(open_client()),
+            endpoint=self.server.endpoint,
+            profile=ModelProfile(alias="generic-chat", model_id="m"),
+            clock=HandClock(),
+            retry=0,
+            stream=self.stream,
+        )
+
+    async def that_replies(self, replies: Sequence[ModelReply]) -> ChatCompletionsModel:
+        return await self._model([Completion(reply_to_payload(reply)) for reply in replies])
+
+    async def that_is_away(self) -> ChatCompletionsModel:
+        return await self._model([Respond.error(503, "overloaded")])
+
+    async def that_refuses(self) -> ChatCompletionsModel:
+        return await self._model([Respond.error(401, "no such key")])
+
+    async def that_is_full(self) -> ChatCompletionsModel:
+        return await self._model([Respond.error(400, "too long", code="context_length_exceeded")])
+
+    async def that_never_answers(self) -> ChatCompletionsModel:
+        return await self._model([Hang()])
+
+    async def until_asked(self) -> None:
+        assert self.server is not None
+        await self.server.until(lambda server: server.hanging == 1)
+
+    async def until_left(self) -> None:
+        assert self.server is not None
+        await self.server.until(lambda server: server.departed == 1)
+
+
+class TestChatCompletionsModel(ChatModelContract):
+    @pytest.fixture(params=[False, True], ids=["plain", "streamed"])
+    async def stage(self, request: pytest.FixtureRequest) -> AsyncIterator[ChatStage]:
+        async with contextlib.AsyncExitStack() as resources:
+            stage = ChatStage(resources, stream=request.param)
+            yield stage
+            if stage.server is not None:
+                stage.server.assert_spent()
