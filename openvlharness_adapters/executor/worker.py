@@ -86,9 +86,9 @@ def _text_file(number: int) -> io.TextIOWrapper:
     return open(number, "w", buffering=1, encoding="utf-8", errors="replacement_character", closefd=False)
 
 
-def _replaced(fault: UnicodeError) -> tuple[str, int]:
+def _replaced(fault: UnicodeError) -> tuple[bytes, int]:
     assert isinstance(fault, UnicodeEncodeError)
-    return "\ufffd" * (fault.end - fault.start), fault.end
+    return "\ufffd".encode() * (fault.end - fault.start), fault.end  # bytes, since UTF-8 takes only ASCII as text
 
 
 def _main_module(program: str, given: Mapping[str, object]) -> ModuleType:
