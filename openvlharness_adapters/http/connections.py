@@ -61,7 +61,7 @@ class LaneTransport(httpx.AsyncBaseTransport):
             await lane.aclose()
             raise
         if proxy is not None:
-            response.extensions[PROXY_EXTENSION] = shown(proxy)
+            response.extensions[PROXY_EXTENSION] = shown(proxy).rstrip("/")
         assert isinstance(response.stream, httpx.AsyncByteStream)
         response.stream = _LaneStream(response.stream, lane, origin, self)
         return response

@@ -12,8 +12,8 @@ from openvlharness_adapters.http.connections import open_client
 from openvlharness_adapters.models.chat_completions import ChatCompletionsModel
 from openvlharness_core.messages import ModelReply
 from openvlharness_core.profile import ModelProfile
+from openvlharness_core.testing.time import FakeClock
 from tests.support.chat_server import ChatServer, Completion, Hang, Respond, Script, reply_to_payload
-from tests.support.clock import HandClock
 
 
 class ChatStage:
@@ -30,7 +30,7 @@ class ChatStage:
             client=await self.resources.enter_async_context(open_client()),
             endpoint=self.server.endpoint,
             profile=ModelProfile(alias="generic-chat", model_id="m"),
-            clock=HandClock(),
+            clock=FakeClock(),
             retry=0,
             stream=self.stream,
         )

@@ -36,9 +36,9 @@ from openvlharness_core.messages import (
 )
 from openvlharness_core.pictures import EncodedImage
 from openvlharness_core.profile import ModelProfile
+from openvlharness_core.testing.time import FakeClock
 from tests.support.chat_rules import faults_of, prefix_fault
 from tests.support.chat_server import as_events, reply_to_payload
-from tests.support.clock import HandClock
 
 FOLDER = Path(__file__).resolve().parents[2] / "contracts" / "transcripts" / "chat_completions"
 TRANSCRIPTS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
@@ -109,7 +109,7 @@ def _model(doc: dict[str, Any], handler: Any = None) -> ChatCompletionsModel:
         endpoint="http://127.0.0.1:1/v1/chat/completions",
         profile=profile,
         options=doc["options"],
-        clock=HandClock(),
+        clock=FakeClock(),
         retry=0,
     )
 
