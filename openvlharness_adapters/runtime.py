@@ -47,11 +47,13 @@ class ThreadOffload:
         threads: calls that run at a time; the others queue.
     """
 
-    threads: int = attrs.field(factory=_default_threads, validator=attrs.validators.ge(1))
+    threads: int = attrs.field(factory=_default_threads)
     _pool: ThreadPoolExecutor = attrs.field(init=False)
 
     @_pool.default
     def _empty_pool(self) -> ThreadPoolExecutor:
+        if self.threads < 1:
+            raise ValueError(f"threads: expected at least 1, got {self.threads}")
         return ThreadPoolExecutor(self.threads, thread_name_prefix="openvlharness")
 
     async def run(self, call: Callable[[], T]) -> T:
