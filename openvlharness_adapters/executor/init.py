@@ -2,7 +2,8 @@
 
 It is started by the caller with `python -I`, forks the worker, and watches. It is a program of its own because what it
 does needs a process: it adopts whatever the program detaches, and it outlives a caller that dies. Whatever happens, it
-ends everything below itself, removes the working directory and only then reports, as one line of JSON on its stdout.
+ends everything below itself, reports as one line of JSON on its stdout, and removes the working directory. The caller
+does that too, for an init that was killed, so a folder that takes long to empty delays nobody's report.
 
 The caller keeps the other end of stdin: anything read there, the end included, means that nobody waits any more.
 """
@@ -193,8 +194,9 @@ def main() -> None:
     watch = Watch(job, values_file, arrays_at, findings_file)
     ended = watch.follow()
     report = watch.finish()
-    workdir.remove_tree(job.directory)
     with suppress(BrokenPipeError):  # the caller is gone
         sys.stdout.write(json.dumps({"ended": ended, **report}))
         sys.stdout.flush()
+    os.close(1)
+    workdir.remove_tree(job.directory)
     os._exit(0)

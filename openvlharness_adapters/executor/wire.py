@@ -8,9 +8,9 @@ there too. Numbers are little-endian, 8 bytes.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
+from json import dumps, loads  # by name: a program may have replaced what the module holds
 from typing import BinaryIO, NamedTuple
 
 from openvlharness_core.texts import clean_text
@@ -94,7 +94,7 @@ def _aligned(position: int) -> int:
 
 def write_job(file: BinaryIO, job: Job, blobs: Sequence[memoryview]) -> None:
     """Write a job and the bytes of its arrays, each at a multiple of `ALIGNMENT` from the first one."""
-    header = json.dumps(job._asdict()).encode("ascii")
+    header = dumps(job._asdict()).encode("ascii")
     file.write(len(header).to_bytes(8, "little") + header)
     position = 8 + len(header)
     for blob in blobs:
@@ -107,7 +107,7 @@ def write_job(file: BinaryIO, job: Job, blobs: Sequence[memoryview]) -> None:
 def read_job(descriptor: int) -> tuple[Job, int]:
     """The job, and where in the file its arrays begin."""
     size = int.from_bytes(os.pread(descriptor, 8, 0), "little")
-    fields = json.loads(_read(descriptor, 8, size))
+    fields = loads(_read(descriptor, 8, size))
     fields["limits"] = Limits(*fields["limits"])
     return Job(**fields), _aligned(8 + size)
 
@@ -139,7 +139,7 @@ def write_findings(
     for name, data in images:
         listed.append([name, at, len(data)])
         at += len(data)
-    encoded = json.dumps(header).encode("ascii")
+    encoded = dumps(header).encode("ascii")
     with open(descriptor, "wb", closefd=False) as file:
         file.seek(8)
         file.write(len(encoded).to_bytes(8, "little") + encoded)
@@ -161,7 +161,7 @@ def read_findings(descriptor: int) -> Findings:
     if size > MAX_HEADER_BYTES:
         raise DamagedFindingsError(f"header: expected at most {MAX_HEADER_BYTES} bytes, got {size}")
     try:
-        header = json.loads(_read(descriptor, _OUT_HEADER_AT, size))
+        header = loads(_read(descriptor, _OUT_HEADER_AT, size))
     except (ValueError, RecursionError) as fault:
         raise DamagedFindingsError("header: expected JSON") from fault
     if not isinstance(header, dict) or header.keys() != {"error", "variables", "images"}:
