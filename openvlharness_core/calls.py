@@ -110,6 +110,19 @@ class Registered:
 
 
 @attrs.frozen(kw_only=True)
+class Origin:
+    """How a registered picture came about in one call; a picture made twice has one a call.
+
+    Attributes:
+        parents: handles of the pictures it was made from.
+        to_source: map of its pixels to the first parent's, where it is geometric.
+    """
+
+    parents: tuple[str, ...] = ()
+    to_source: Affine | None = None
+
+
+@attrs.frozen(kw_only=True)
 class CallFailure:
     """Why a call failed, in words for the model."""
 
@@ -128,6 +141,9 @@ class CapabilityResult:
         failure: why it failed; `None` when it succeeded.
         backend, envelope, sidecars: for the trace alone.
         usage: what was spent, also on failure.
+        performed: whether the tool was called at all; the engine refuses some calls by itself.
+        origins: how each of `artifacts.images` came about, position by position.
+        downloads: handles of remote pictures that were downloaded for the call, also on failure.
     """
 
     data: Mapping[str, object] | None = None
@@ -138,6 +154,9 @@ class CapabilityResult:
     envelope: Mapping[str, object] | None = None
     sidecars: Mapping[str, object] = attrs.field(factory=dict)
     usage: tuple[Spent, ...] = ()
+    performed: bool = False
+    origins: tuple[Origin, ...] = ()
+    downloads: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

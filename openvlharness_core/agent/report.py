@@ -7,19 +7,23 @@ from typing import Any
 
 import attrs
 
+from openvlharness_core.agent.conversation import TurnTokens
 from openvlharness_core.agent.state import StopError, StopReason, TurnState
 from openvlharness_core.agent.steps import CompactionStep, EnvironmentUpdateStep, ModelStep, Step, ToolStep
+from openvlharness_core.geometry import Affine
 from openvlharness_core.jsonable import json_ready
 from openvlharness_core.memory.bindings import Binding
-from openvlharness_core.memory.images import ImageRecord
+from openvlharness_core.memory.images import ImageRecord, Lineage
 from openvlharness_core.memory.webpages import PageRecord
 from openvlharness_core.messages import ImagePart, Part
+from openvlharness_core.pictures import EncodedImage
 from openvlharness_core.question import Exchange
 from openvlharness_core.usage import summed
 
 REPORT_SCHEMA = "openvlharness.report/1"
 
-_SUFFIXES = {"image/jpeg": "jpg", "image/png": "png", "image/webp": "webp"}
+SUFFIXES = {"image/jpeg": "jpg", "image/png": "png", "image/webp": "webp"}
+"""Media type of a sendable picture to the suffix of its file."""
 
 
 @attrs.frozen(kw_only=True)
@@ -50,6 +54,19 @@ Asked = Exchange | AskedText | AskedImage
 
 
 @attrs.frozen(kw_only=True)
+class TurnRecord:
+    """What the trajectory does not show of a turn, and a replay of the report needs.
+
+    Attributes:
+        extras: further fields that came with the reply, as JSON text.
+        tokens: what was counted of it, if anything was.
+    """
+
+    extras: str = "{}"
+    tokens: TurnTokens | None = None
+
+
+@attrs.frozen(kw_only=True)
 class Report:
     """One question from beginning to end, whatever ended it.
 
@@ -63,6 +80,8 @@ class Report:
         steps: the trajectory in order.
         images, bindings, pages: memory at the end.
         seconds: from the question to the end.
+        turns: what else is known of each turn, in order; the reply that ended the question may have none.
+        fixed_tokens: tokens of opening, tools and framing, if they were counted.
     """
 
     task_id: str | None
@@ -76,6 +95,8 @@ class Report:
     bindings: tuple[Binding, ...]
     pages: tuple[PageRecord, ...]
     seconds: float
+    turns: tuple[TurnRecord, ...] = ()
+    fixed_tokens: int | None = None
 
     @property
     def usage(self) -> dict[str, Any]:
@@ -111,6 +132,10 @@ class Report:
             "pages": {record.handle: {"url": record.url, "title": record.title} for record in self.pages},
             "usage": self.usage,
             "seconds": self.seconds,
+            "private": {
+                "turns": [_turn_to_dict(turn) for turn in self.turns],
+                "fixed_tokens": self.fixed_tokens,
+            },
         }
         whole: dict[str, Any] = json_ready(record, "report")
         return whole
@@ -132,6 +157,8 @@ def report_of(state: TurnState, model: ModelName, seconds: float) -> Report:
         bindings=state.workspace.bindings.records,
         pages=state.workspace.pages.records,
         seconds=seconds,
+        turns=tuple(TurnRecord(extras=turn.assistant.extras, tokens=turn.tokens) for turn in state.turns),
+        fixed_tokens=state.fixed_tokens,
     )
 
 
@@ -172,6 +199,7 @@ def step_to_dict(step: Step, position: int) -> dict[str, Any]:
                 "finish_reason": step.finish_reason,
                 "usage": dict(step.usage),
                 "seconds": step.seconds,
+                "private": {"truncated": [call.id for call in step.calls if call.truncated]},
             }
         case ToolStep():
             return _tool_step_to_dict(step, position)
@@ -209,8 +237,17 @@ def _tool_step_to_dict(step: ToolStep, position: int) -> dict[str, Any]:
             "envelope_ref": None if result.envelope is None else envelope_file(position),
             "sidecars": result.sidecars,
             "notes": list(step.notes),
+            "performed": result.performed,
+            "origins": [
+                {"parents": list(origin.parents), "to_source": _rows(origin.to_source)} for origin in result.origins
+            ],
+            "downloads": list(result.downloads),
         },
     }
+
+
+def _turn_to_dict(turn: TurnRecord) -> dict[str, Any]:
+    return {"extras": turn.extras, "tokens": None if turn.tokens is None else attrs.asdict(turn.tokens)}
 
 
 def evidence_to_list(parts: Sequence[Part]) -> list[dict[str, str]]:
@@ -228,15 +265,54 @@ def image_to_dict(record: ImageRecord) -> dict[str, Any]:
         "size": None if record.size_hw is None else list(record.size_hw),
         "source": record.url or record.source,
         "parents": list(record.parents),
-        "to_source": None if record.to_source is None else [list(row) for row in record.to_source],
+        "to_source": _rows(record.to_source),
+        "private": {
+            "url": record.url,
+            "tool": record.lineages[-1].tool if record.lineages else None,
+            "lineages": [_lineage_to_dict(lineage) for lineage in record.lineages[:-1]],
+            "picture": _picture_to_dict(record),
+        },
     }
 
 
-def image_file(record: ImageRecord) -> str | None:
-    """Where the picture lies beside the report."""
+def _picture_to_dict(record: ImageRecord) -> dict[str, Any] | None:
+    """`sha256` is of the file; `digest` of the bytes as they came, which were others where they had to change."""
     if record.picture is None:
         return None
-    return f"images/{record.handle}.{_SUFFIXES[record.picture.full.media_type]}"
+    full, sent = record.picture.full, record.picture.sent
+    shrunk = None
+    if sent != full:
+        shrunk = {"file": sent_file(record), "size": list(sent.size_hw), "sha256": sent.digest}
+    return {
+        "sha256": full.digest,
+        "digest": record.picture.digest,
+        "notes": list(record.picture.notes),
+        "sent": shrunk,
+    }
+
+
+def _lineage_to_dict(lineage: Lineage) -> dict[str, Any]:
+    return {"tool": lineage.tool, "parents": list(lineage.parents), "to_source": _rows(lineage.to_source)}
+
+
+def _rows(affine: Affine | None) -> list[list[float]] | None:
+    return None if affine is None else [list(row) for row in affine]
+
+
+def image_file(record: ImageRecord) -> str | None:
+    """Where the full picture lies beside the report."""
+    return None if record.picture is None else f"images/{record.handle}.{_suffix(record.picture.full)}"
+
+
+def sent_file(record: ImageRecord) -> str | None:
+    """Where the picture that the model was sent lies beside the report, if it was not the full one."""
+    if record.picture is None or record.picture.sent == record.picture.full:
+        return None
+    return f"images/{record.handle}.sent.{_suffix(record.picture.sent)}"
+
+
+def _suffix(image: EncodedImage) -> str:
+    return SUFFIXES[image.media_type]
 
 
 def envelope_file(position: int) -> str:

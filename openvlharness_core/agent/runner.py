@@ -16,6 +16,7 @@ import attrs
 from openvlharness_core.agent.checkpoint import Checkpoint
 from openvlharness_core.agent.engine import fold
 from openvlharness_core.agent.intake import Receptionist
+from openvlharness_core.agent.performed import downloaded, successful_result
 from openvlharness_core.agent.policy import TurnPolicy
 from openvlharness_core.agent.protocol import (
     AskModel,
@@ -241,6 +242,7 @@ class _Run:
         assert capability is not None, "the engine runs known tools only"
         for note in call.notes:
             self._note("argument_converted", note)
+        before = hands.workspace
         try:
             findings = recordable(await capability.perform(call.arguments, hands))
             workspace, registered = hands.workspace.register(findings, call.tool)
@@ -252,17 +254,10 @@ class _Run:
             message = f"{call.tool} failed with {type(error).__name__}; another call may still work"
             result = CapabilityResult.failed("tool_execution_error", message)
         else:
-            result = CapabilityResult(
-                data=findings.data,
-                evidence=evidence,
-                artifacts=registered,
-                backend=findings.backend,
-                envelope=findings.envelope,
-                sidecars=findings.sidecars,
-                usage=findings.usage,
-            )
-            return CallFinished(result=result, workspace=workspace, seconds=self._since(started))
-        return CallFinished(result=result, workspace=hands.workspace, seconds=self._since(started))
+            result = successful_result(findings, registered, evidence)
+        finished = attrs.evolve(result, performed=True, downloads=downloaded(before, hands.workspace))
+        after = workspace if result.ok else hands.workspace
+        return CallFinished(result=finished, workspace=after, seconds=self._since(started))
 
     def _hands(self, workspace: Workspace) -> Hands:
         agent = self.agent
