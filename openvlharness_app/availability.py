@@ -1,0 +1,54 @@
+"""What a valid configuration may ask for that this version does not bring: said before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from openvlharness_app.backends import PACKAGED_BACKENDS
+from openvlharness_app.faults import Fault
+from openvlharness_app.settings import Settings
+from openvlharness_core.profile import ModelProfile
+
+BACKENDS_HERE = (
+    "embedded_ocr",
+    "python_coding_agent",
+    "python_executor_local",
+    "zoom_in_image_by_bbox",
+)
+"""Packaged backends that can be built."""
+ADAPTERS_HERE = ("chat_completions", "embedded")
+"""Model protocols that can be spoken."""
+
+
+def unavailable(settings: Settings, profile: ModelProfile) -> tuple[Fault, ...]:
+    """One fault for each thing that the configuration selects and that is not there."""
+    return tuple(_faults(settings, profile))
+
+
+def _faults(settings: Settings, profile: ModelProfile) -> Iterator[Fault]:
+    here = f"one that this version brings ({', '.join(BACKENDS_HERE)}) or a plug-in's"
+    tools = settings.capabilities.tools
+    for field in attrs.fields(type(tools)):
+        choice = getattr(tools, field.name)
+        for role, name in () if choice is None else attrs.asdict(choice).items():
+            if name in PACKAGED_BACKENDS and name not in BACKENDS_HERE:
+                yield Fault(key=f"capabilities.tools.{field.name}.{role}", expected=here, got=str(name))
+    model = f"services.models.{settings.agent.model_service}"
+    if profile.adapter not in ADAPTERS_HERE:
+        expected = f"a profile with one of the protocols {', '.join(ADAPTERS_HERE)}"
+        yield Fault(key=f"{model}.alias", expected=expected, got=f"{profile.alias} with {profile.adapter}")
+    if settings.orchestrator.return_token_ids:
+        yield Fault(key=f"{model}.return_token_ids", expected="false in this version", got="true")
+    if settings.services.client.base_url is not None:
+        expected = "nothing: in this version backends run in process"
+        yield Fault(key="services.client.base_url", expected=expected, got="a router")
+    generator = settings.services.tools.python_coding_agent
+    if tools.coding is not None and generator is not None and generator.mode != "single_shot":
+        expected = "single_shot in this version"
+        yield Fault(key="services.tools.python_coding_agent.mode", expected=expected, got=generator.mode)
+    if settings.ablation != "full":
+        yield Fault(key="ablation", expected="full in this version", got=settings.ablation)
+    if settings.capabilities.bank is not None:
+        yield Fault(key="capabilities.bank", expected="nothing in this version", got="a path")

@@ -1,0 +1,54 @@
+"""The tools as data: what `openvlharness tools` prints, and what other programs read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openvlharness_app.settings import Settings
+from openvlharness_core import Capability, PromptBundle
+
+
+def all_tools() -> list[dict[str, Any]]:
+    """Every tool there is, sorted by public name, in the words of the packaged texts."""
+    from openvlharness_app.prompts import load_prompt_bundle
+    from openvlharness_core.profile import ModelProfile
+
+    prompts = load_prompt_bundle(ModelProfile(alias="generic-chat").prompt_bundle)
+    return [_row(capability, prompts) for capability in packaged_capabilities()]
+
+
+def packaged_capabilities() -> list[Capability]:
+    """Every capability without a backend: good for its schema, its description and its evidence, not for work."""
+    from openvlharness_core.capabilities.coding import CodingCapability
+    from openvlharness_core.capabilities.ocr import OcrCapability
+    from openvlharness_core.capabilities.zoom import ZoomCapability
+
+    nobody: Any = None
+    capabilities: list[Capability] = [
+        OcrCapability(backend=nobody),
+        CodingCapability(generator=nobody, executor=nobody),
+        ZoomCapability(backend=nobody),
+    ]
+    return sorted(capabilities, key=lambda capability: capability.name)
+
+
+def selected_tools(settings: Settings) -> list[dict[str, Any]]:
+    """The tools that a configuration selects, in the words that its model reads."""
+    from openvlharness_app.building import profile_of, prompt_bundle
+
+    prompts = prompt_bundle(profile_of(settings))
+    tools = settings.capabilities.tools
+    return [
+        _row(capability, prompts)
+        for capability in packaged_capabilities()
+        if getattr(tools, capability.key, None) is not None
+    ]
+
+
+def _row(capability: Capability, prompts: PromptBundle) -> dict[str, Any]:
+    return {
+        "name": capability.name,
+        "capability": capability.key,
+        "description": capability.description(prompts),
+        "parameters": dict(capability.parameters),
+    }

@@ -1,0 +1,89 @@
+"""The container: one provider a port, named like it in snake case, every one of which may be overridden.
+
+``container.ocr_backend.override(providers.Object(FakeOcr(...)))`` or simply ``container.ocr_backend.override(fake)``
+swaps one adapter; everything else stays as configured. The container gets finished, frozen settings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from dependency_injector import containers, providers
+
+from openvlharness_app import building
+from openvlharness_app.availability import unavailable
+from openvlharness_app.faults import ConfigurationError
+from openvlharness_app.lifetime import Lifetime
+from openvlharness_app.loading import load_agent_config
+from openvlharness_app.settings import Settings
+from openvlharness_core import MainAgent
+
+
+def _report_store(offload: object) -> object:
+    from openvlharness_adapters.files.report_store import DirectoryReportStore
+
+    return DirectoryReportStore(offload=offload)  # type: ignore[arg-type]
+
+
+class AgentContainer(containers.DeclarativeContainer):
+    """Everything that one agent is made of; each provider makes one object and keeps it."""
+
+    settings = providers.Dependency(instance_of=Settings)
+    lifetime = providers.Singleton(Lifetime)
+    profile = providers.Singleton(building.profile_of, settings)
+    prompts = providers.Singleton(building.prompt_bundle, profile)
+    service_client = providers.Singleton(building.service_client, lifetime)
+
+    clock = providers.Singleton(building.system_clock)
+    offload = providers.Singleton(building.offload_threads, lifetime)
+    tracer: providers.Provider[object] = providers.Object(None)
+    token_counter: providers.Provider[object] = providers.Object(None)
+    image_codec = providers.Singleton(building.pillow_codec, settings)
+    image_fetcher = providers.Singleton(building.image_fetcher, settings, offload, clock, lifetime)
+    report_store = providers.Singleton(_report_store, offload)
+
+    chat_model = providers.Singleton(building.chat_model, settings, profile, service_client.provider, clock, tracer)
+    zoom_backend = providers.Singleton(building.zoom_backend, settings, image_codec, offload)
+    ocr_backend = providers.Singleton(building.ocr_backend, settings, image_codec, offload)
+    code_generator = providers.Singleton(
+        building.code_generator, settings, profile, prompts, service_client.provider, clock, tracer
+    )
+    code_executor = providers.Singleton(building.code_executor, settings)
+    toolset = providers.Singleton(
+        building.toolset,
+        settings,
+        zoom_backend.provider,
+        ocr_backend.provider,
+        code_generator.provider,
+        code_executor.provider,
+    )
+    agent = providers.Singleton(
+        MainAgent,
+        model=chat_model,
+        toolset=toolset,
+        policy=providers.Singleton(building.turn_policy, settings, profile, prompts),
+        codec=image_codec,
+        fetcher=image_fetcher,
+        offload=offload,
+        clock=clock,
+        tracer=tracer,
+        token_counter=token_counter,
+        report_store=report_store,
+        limits=profile.provided.image_limits,
+        remote_images=profile.provided.remote_images,
+        model_name=providers.Singleton(building.model_name, settings, profile),
+    )
+
+
+def build_container(config: Settings | str | os.PathLike[str] | Mapping[str, object]) -> AgentContainer:
+    """A container for finished settings, or for a path or mapping that is loaded first; nothing is opened yet.
+
+    Raises:
+        ConfigurationError: every fault of the configuration, or everything it selects that this version does not bring.
+    """
+    settings = config if isinstance(config, Settings) else load_agent_config(config)
+    faults = unavailable(settings, building.profile_of(settings))
+    if faults:
+        raise ConfigurationError(faults)
+    return AgentContainer(settings=settings)

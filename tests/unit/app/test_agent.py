@@ -1,0 +1,164 @@
+"""Opening agents: for asyncio, for plain code, from anywhere; and swapping one adapter."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from openvlharness_app import ConfigurationError, build_container, load_preset, open_agent, open_agent_sync
+from openvlharness_app.container import AgentContainer
+from openvlharness_core import Cancellation, Finished, ImageInput, ModelReply, ModelRequest, Question, ToolStep
+from openvlharness_core.testing import FakeOcr, ScriptedModel, calling, saying
+
+QUESTION = Question("How many?", [])
+
+
+def container_with(*replies: ModelReply) -> AgentContainer:
+    container = build_container(load_preset("embedded"))
+    container.chat_model.override(ScriptedModel(list(replies)))
+    return container
+
+
+async def test_everything_else_stays_as_configured_when_one_adapter_is_swapped(picture: bytes) -> None:
+    reply = calling("OCR_Tool", {"image_id": "input_image_1"})
+    container = container_with(reply, saying("<answer>4</answer>"))
+    container.ocr_backend.override(FakeOcr(("four pills",)))
+    async with open_agent(container) as agent:
+        report = await agent.answer(Question("How many?", [ImageInput.from_bytes(picture)]))
+    assert report.answer == "4"
+    (step,) = [step for step in report.steps if isinstance(step, ToolStep)]
+    assert step.result.backend == "fake_ocr"
+    assert report.model.alias == "embedded-planner"
+
+
+def test_plain_code_twice_after_the_threads_loop_was_closed() -> None:
+    asyncio.set_event_loop(loop := asyncio.new_event_loop())
+    loop.close()
+    try:
+        for _ in range(2):
+            with open_agent_sync(container_with(saying("<answer>1</answer>"))) as agent:
+                assert agent.answer(QUESTION).answer == "1"
+    finally:
+        asyncio.set_event_loop(None)
+
+
+async def test_plain_code_inside_a_running_loop() -> None:
+    with open_agent_sync(container_with(saying("<answer>1</answer>"))) as agent:
+        assert agent.answer(QUESTION).answer == "1"
+
+
+def test_plain_code_from_four_threads_with_an_agent_each() -> None:
+    def ask(number: int) -> str | None:
+        with open_agent_sync(container_with(saying(f"<answer>{number}</answer>"))) as agent:
+            return agent.answer(QUESTION).answer
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(4))) == ["0", "1", "2", "3"]
+
+
+def test_one_agent_asked_from_four_threads() -> None:
+    with open_agent_sync(container_with(*[saying("<answer>1</answer>")] * 4)) as agent, ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: agent.answer(QUESTION).answer, range(4)))
+    assert answers == ["1"] * 4
+
+
+def test_nothing_is_left_behind() -> None:
+    before = set(threading.enumerate())
+    with open_agent_sync(container_with(saying("<answer>1</answer>"))) as agent:
+        agent.answer(QUESTION)
+    gc.collect()  # a coroutine never awaited or an exception never retrieved would warn now, and warnings are errors
+    assert set(threading.enumerate()) == before
+
+
+class _NeverReplies:
+    """A double that waits for ever and tells when it was cancelled."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.cancelled = False
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        raise AssertionError("nobody sets that event")
+
+
+def test_a_switch_thrown_in_another_thread_ends_with_a_report() -> None:
+    model, cancellation = _NeverReplies(), Cancellation()
+    container = build_container(load_preset("embedded"))
+    container.chat_model.override(model)
+    with open_agent_sync(container) as agent, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(agent.answer, QUESTION, cancellation=cancellation)
+        assert model.asked.wait(10)
+        cancellation.cancel()
+        report = answer.result(10)
+    assert report.stop_reason == "cancelled"
+    assert model.cancelled
+
+
+def test_closing_ends_questions_that_still_run() -> None:
+    model = _NeverReplies()
+    container = build_container(load_preset("embedded"))
+    container.chat_model.override(model)
+    with ThreadPoolExecutor(1) as pool:
+        with open_agent_sync(container) as agent:
+            answer = pool.submit(agent.answer, QUESTION)
+            assert model.asked.wait(10)
+        assert answer.exception(10) is not None
+    assert model.cancelled
+
+
+def test_plain_code_streams_the_steps_of_the_report() -> None:
+    with open_agent_sync(container_with(calling("nothing"), saying("<answer>1</answer>"))) as agent:
+        *steps, last = agent.stream(QUESTION)
+    assert isinstance(last, Finished)
+    assert tuple(steps) == last.report.steps
+
+
+def test_a_stream_left_early_is_closed() -> None:
+    with open_agent_sync(container_with(calling("nothing"), saying("<answer>1</answer>"))) as agent:
+        stream = agent.stream(QUESTION)
+        next(stream)
+        assert isinstance(stream, Iterator)
+        stream.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"capabilities": {"tools": {"ocr": {"backend": "ocr"}}}}, "capabilities.tools.ocr.backend"),
+        ({"services": {"client": {"base_url": "http://127.0.0.1:1"}}}, "services.client.base_url"),
+        ({"ablation": "tool"}, "ablation"),
+    ],
+)
+def test_what_this_version_does_not_bring_is_named_before_anything_is_built(
+    change: dict[str, object], key: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        build_container(merged(embedded_mapping(), change))
+    assert key in [fault.key for fault in caught.value.faults]
+
+
+def embedded_mapping() -> dict[str, object]:
+    from openvlharness_app.settings_mapping import settings_to_mapping
+
+    mapping = settings_to_mapping(load_preset("embedded"))
+    mapping["services"]["tools"]["ocr"] = {"server_url": "http://127.0.0.1:1"}  # type: ignore[index]
+    return mapping
+
+
+def merged(mapping: dict[str, object], change: dict[str, object]) -> dict[str, object]:
+    result = dict(mapping)
+    for key, value in change.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result
