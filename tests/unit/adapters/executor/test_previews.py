@@ -33,6 +33,7 @@ def shown(value: object) -> str:
         lambda inner: (
             st.lists(inner) | st.dictionaries(st.text(), inner) | st.lists(inner).map(tuple) | st.tuples(inner)
         ),
+        max_leaves=15,
     )
 )
 def test_plain_values_look_as_python_writes_them(value: object) -> None:
