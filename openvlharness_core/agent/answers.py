@@ -1,7 +1,11 @@
 """Finding the final answer in what a model says.
 
 The last complete `<answer>…</answer>` wins; an unclosed one at the end counts only when there is no complete one. Tags
-inside code fences or inside reasoning are talk about tags. Call markup that a server left in the text is no answer.
+inside code fences or inside reasoning are talk about tags. Call markup that a server left in the text is no answer,
+wherever it stands.
+
+One walk reads the text from left to right, so that what opens first decides: a fence inside reasoning is reasoning, and
+a tag of reasoning inside a fence is code. What the walk did not pass over is what was said.
 """
 
 from __future__ import annotations
@@ -13,60 +17,95 @@ import attrs
 
 AnswerPolicy = Literal["answer_tag", "answer_tag_or_text"]
 
-_TOKENS = re.compile(
-    r"(?P<fence>^[ ]{0,3}(?:```|~~~))|(?P<think><think(?:ing)?>)|(?P<open><answer>)", re.IGNORECASE | re.MULTILINE
+_CALLS = (
+    (r"<tool_call>", r"</tool_call>"),
+    (r"<function_call>", r"</function_call>"),
+    (r"<function=[^<>\n]{0,200}>", r"</function>"),
+    (r"<\|tool_calls?_(?:section_)?begin\|>", r"<\|tool_calls?_(?:section_)?end\|>"),
+    (r"\[TOOL_CALLS\]", r"\Z"),
 )
+"""How servers write calls into text: where one begins and where it ends. One that never ends goes to the end."""
+_TOKENS = re.compile(
+    r"(?P<fence>^[ ]{0,3}(?:`{3,}|~{3,}))|(?P<think><think(?:ing)?>)|(?P<open><answer>)"
+    + "".join(f"|(?P<call{number}>{begin})" for number, (begin, _) in enumerate(_CALLS)),
+    re.IGNORECASE | re.MULTILINE,
+)
+_ENDS = tuple(re.compile(rf"{end}|\Z", re.IGNORECASE) for _, end in _CALLS)
+_CALL_MARKUP = re.compile("|".join(rf"{begin}.*?(?:{end}|\Z)" for begin, end in _CALLS), re.IGNORECASE | re.DOTALL)
 _BEGIN_OF_THINKING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _END_OF_THINKING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _INNER = re.compile(r"</?answer>", re.IGNORECASE)
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
-_CALL_MARKUP = re.compile(
-    r"<tool_call>.*?(?:</tool_call>|\Z)"
-    r"|<function_call>.*?(?:</function_call>|\Z)"
-    r"|<function=[^>]*>.*?(?:</function>|\Z)"
-    r"|<\|tool_calls?_(?:section_)?begin\|>.*?(?:<\|tool_calls?_(?:section_)?end\|>|\Z)"
-    r"|\[TOOL_CALLS\].*\Z",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 @attrs.frozen(kw_only=True)
 class Tags:
-    """Contents of answer tags, stripped: the last complete one, and one left open at the end."""
+    """What a walk through a text found.
+
+    Attributes:
+        complete: content of the last complete answer tag, stripped.
+        unclosed: content of one left open at the end, stripped.
+        said: the text without reasoning, call markup and the tags themselves, stripped.
+    """
 
     complete: str | None = None
     unclosed: str | None = None
+    said: str = ""
 
 
 def find_tags(text: str) -> Tags:
-    """Walk through `text` once, past fences and reasoning, and note the answer tags."""
+    """Walk through `text` once, past fences, reasoning and call markup, and note the answer tags."""
     complete: str | None = None
     unclosed: str | None = None
+    said: list[str] = []
     position = _after_reasoning(text)
     while found := _TOKENS.search(text, position):
+        said.append(text[position : found.start()])
         if found["fence"]:
-            mark = found["fence"].strip()
-            closing = re.compile(rf"^[ ]{{0,3}}{re.escape(mark)}", re.MULTILINE).search(text, found.end())
-            position = closing.end() if closing else len(text)
+            position = _after_fence(text, found)
+            said.append(text[found.start() : position])
         elif found["think"]:
             closing = _END_OF_THINKING.search(text, found.end())
             position = closing.end() if closing else len(text)
-        else:
+        elif found["open"]:
             start, closing = found.end(), _INNER.search(text, found.end())
             while closing and closing[0][1] != "/":  # opened again before it was closed: the inner one counts
                 start, closing = closing.end(), _INNER.search(text, closing.end())
             if closing is None:
-                unclosed = text[start:].strip()
+                unclosed = _without_calls(text[start:])
+                position = len(text)
                 break
-            complete = text[start : closing.start()].strip()
+            complete = _without_calls(text[start : closing.start()])
+            said.append(complete)
             position = closing.end()
-    return Tags(complete=complete, unclosed=unclosed)
+        else:
+            assert found.lastgroup is not None
+            closing = _ENDS[int(found.lastgroup.removeprefix("call"))].search(text, found.end())
+            assert closing is not None, "every end may be the end of the text"
+            position = closing.end()
+    said.append(text[position:])
+    return Tags(complete=complete, unclosed=unclosed, said=_INNER.sub("", "".join(said)).strip())
+
+
+def _after_fence(text: str, opening: re.Match[str]) -> int:
+    """Where the fence ends that `opening` begins: behind a mark at least as long at the start of a line, or nowhere."""
+    mark = opening["fence"].strip()
+    line_end = text.find("\n", opening.end())
+    line_end = len(text) if line_end < 0 else line_end
+    if mark[0] == "`" and (same_line := text.rfind("`", opening.end(), line_end)) >= 0:
+        return same_line + 1  # backticks on one line enclose code in a sentence; no fence begins with them
+    closing = re.compile(rf"^[ ]{{0,3}}{re.escape(mark)}{re.escape(mark[0])}*", re.MULTILINE)
+    found = closing.search(text, line_end)
+    return found.end() if found else len(text)
 
 
 def _after_reasoning(text: str) -> int:
     """Where reasoning ends whose opening tag was part of the prompt, so that only the closing one came; else 0."""
     closing = _END_OF_THINKING.search(text)
     return closing.end() if closing and not _BEGIN_OF_THINKING.search(text, 0, closing.start()) else 0
+
+
+def _without_calls(content: str) -> str:
+    return _CALL_MARKUP.sub("", content).strip()
 
 
 def tagged_answer(text: str | None) -> str | None:
@@ -78,13 +117,9 @@ def final_answer(text: str | None, policy: AnswerPolicy) -> str | None:
     """The answer that `text` holds under `policy`; `None` when it holds none."""
     if not text:
         return None
-    text = _CALL_MARKUP.sub("", text)
     tags = find_tags(text)
     if tags.complete is not None:
         return tags.complete or None
     if tags.unclosed:
         return tags.unclosed
-    if policy == "answer_tag":
-        return None
-    said = _THINKING.sub("", text[_after_reasoning(text) :])
-    return _INNER.sub("", said).strip() or None
+    return (tags.said or None) if policy == "answer_tag_or_text" else None
