@@ -11,7 +11,7 @@ from openvlharness_core.agent.conversation import TurnTokens
 from openvlharness_core.agent.state import StopError, StopReason, TurnState
 from openvlharness_core.agent.steps import CompactionStep, EnvironmentUpdateStep, ModelStep, Step, ToolStep
 from openvlharness_core.geometry import Affine
-from openvlharness_core.jsonable import json_ready
+from openvlharness_core.jsonable import DEEPEST, json_ready
 from openvlharness_core.memory.bindings import Binding
 from openvlharness_core.memory.images import ImageRecord, Lineage
 from openvlharness_core.memory.webpages import PageRecord
@@ -137,7 +137,8 @@ class Report:
                 "fixed_tokens": self.fixed_tokens,
             },
         }
-        whole: dict[str, Any] = json_ready(record, "report")
+        # Each recorded value kept to the limit by itself; here they lie a few levels deeper.
+        whole: dict[str, Any] = json_ready(record, "report", 3 * DEEPEST)
         return whole
 
 

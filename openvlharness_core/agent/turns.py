@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 
 import attrs
 
+from openvlharness_core.jsonable import read_json
 from openvlharness_core.messages import AssistantMessage, ModelReply, VirtualCall
 from openvlharness_core.texts import clean_text, excerpt
 
@@ -62,7 +63,7 @@ def mend_reply(reply: ModelReply, used_ids: AbstractSet[str], request_number: in
             text=text,
             calls=tuple(call.replayed for call in calls),
             reasoning=clean_text(reply.reasoning) if reply.reasoning is not None else None,
-            extras=reply.extras,
+            extras=clean_text(reply.extras),
         )
     return MendedReply(message=message, calls=tuple(calls))
 
@@ -99,18 +100,14 @@ def parse_arguments(text: str) -> tuple[dict[str, object] | None, str | None]:
     """The one JSON object that `text` is, or what is wrong with it, with the position."""
     shown = excerpt(clean_text(text), _EXCERPT)
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = read_json(text)
     except json.JSONDecodeError as error:
         return None, f"expected one JSON object, but at character {error.pos}: {error.msg}; it began {shown!r}"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return None, f"expected one JSON object: {excerpt(str(error))}; it began {shown!r}"
     if not isinstance(value, dict):
         return None, f"expected one JSON object, got {shown or 'nothing'} at character 0"
     return value, None
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _cleaned(value: object) -> dict[str, object]:

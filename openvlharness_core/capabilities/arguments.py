@@ -13,9 +13,12 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from openvlharness_core.errors import ToolFailure
+from openvlharness_core.jsonable import read_json
 from openvlharness_core.texts import clean_text, excerpt
 
 Schema = Mapping[str, object]
+EXACT = 2**53
+"""Up to here a float holds every whole number."""
 
 
 @attrs.frozen(kw_only=True)
@@ -74,6 +77,25 @@ def check_arguments(schema: Schema, arguments: Mapping[str, object]) -> CheckedA
     return CheckedArguments(values=values, notes=tuple(notes))
 
 
+def find_schema_fault(schema: object, place: str = "parameters") -> str | None:
+    """What is wrong with a schema, as far as `check_arguments` depends on it; `None` when nothing is."""
+    if not isinstance(schema, Mapping):
+        return f"{place}: expected an object, got {type(schema).__name__}"
+    required = schema.get("required", ())
+    if not isinstance(required, list | tuple) or not all(isinstance(name, str) for name in required):
+        return f"{place}.required: expected a list of argument names, got {_shown(required)}"
+    for bound in ("minItems", "maxItems"):
+        if isinstance(schema.get(bound, 0), bool) or not isinstance(schema.get(bound, 0), int | float):
+            return f"{place}.{bound}: expected a number, got {_shown(schema[bound])}"
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping) or not all(isinstance(name, str) for name in properties):
+        return f"{place}.properties: expected an object, got {_shown(properties)}"
+    inner = [(rule, f"{place}.properties.{name}") for name, rule in properties.items()]
+    if "items" in schema:
+        inner.append((schema["items"], f"{place}.items"))
+    return next((fault for fault in (find_schema_fault(*each) for each in inner) if fault), None)
+
+
 def _converted(rule: Schema, value: object, place: str, notes: list[str]) -> object:
     kinds = rule.get("type")
     if isinstance(kinds, str):
@@ -87,13 +109,16 @@ def _converted(rule: Schema, value: object, place: str, notes: list[str]) -> obj
 
 
 def _of_any_kind(kinds: list[str], rule: Schema, value: object, place: str, notes: list[str]) -> object:
-    if isinstance(value, str) and "string" in kinds:
-        return clean_text(value)
+    if isinstance(value, str) and "string" in kinds:  # a text is a text first, and no number in disguise
+        return _text(rule, value, place)
     for kind in kinds:
+        converted: list[str] = []
         try:
-            return _of_kind(kind, rule, value, place, notes)
+            found = _of_kind(kind, rule, value, place, converted)
         except _Mismatch:
             continue
+        notes += converted
+        return found
     raise _Mismatch(place, " or ".join(kinds), value)
 
 
@@ -122,19 +147,19 @@ def _text(rule: Schema, value: object, place: str) -> str:
 
 
 def _number(kind: str, rule: Schema, value: object, place: str, notes: list[str]) -> int | float:
-    number: object = value
-    if isinstance(value, str):
-        number = _numeric(value)
-        notes.append(f"{place}: numeric text {excerpt(repr(value), 40)} taken as a number")
+    number: object = _numeric(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise _Mismatch(place, _expected(rule), value)
     if isinstance(number, float):
-        if not math.isfinite(number) or (kind == "integer" and not number.is_integer()):
+        whole = number.is_integer() and abs(number) <= EXACT  # past that, which whole number was meant is lost
+        if not math.isfinite(number) or (kind == "integer" and not whole):
             raise _Mismatch(place, _expected(rule), value)
         number = int(number) if kind == "integer" else number
     low, high = rule.get("minimum"), rule.get("maximum")
     if (isinstance(low, int | float) and number < low) or (isinstance(high, int | float) and number > high):
         raise _Mismatch(place, _expected(rule), value)
+    if isinstance(value, str):
+        notes.append(f"{place}: numeric text {excerpt(repr(value), 40)} taken as a number")
     return number
 
 
@@ -152,8 +177,8 @@ def _numeric(text: str) -> int | float | None:
 def _unpacked(value: object, kind: type[list[object] | dict[str, object]], place: str, notes: list[str]) -> object:
     if isinstance(value, str):
         try:
-            inner = json.loads(value)
-        except (ValueError, RecursionError):
+            inner = read_json(value)
+        except ValueError:
             return value
         if isinstance(inner, kind):
             notes.append(f"{place}: JSON text taken as {'a list' if kind is list else 'an object'}")

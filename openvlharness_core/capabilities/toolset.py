@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from openvlharness_core.capabilities.arguments import find_schema_fault
 from openvlharness_core.capabilities.base import Capability, spec_of
 from openvlharness_core.messages import ToolSpec
 from openvlharness_core.prompts import PromptBundle
@@ -16,7 +17,7 @@ class Toolset:
     """Selected capabilities; a value, so that adding one makes another.
 
     Raises:
-        ValueError: two tools of one public name, or a name that a model cannot call.
+        ValueError: two tools of one public name, a name that a model cannot call, or a schema that is none.
     """
 
     def __init__(self, capabilities: Iterable[Capability] = ()) -> None:
@@ -26,6 +27,8 @@ class Toolset:
                 raise ValueError(f"tool name: expected 1 to 64 of [A-Za-z0-9_-], got {capability.name!r}")
             if capability.name in self._by_name:
                 raise ValueError(f"tool name: expected each once, got {capability.name!r} twice")
+            if fault := find_schema_fault(capability.parameters):
+                raise ValueError(f"{capability.name}: {fault}")
             self._by_name[capability.name] = capability
 
     def with_capability(self, capability: Capability) -> Toolset:
