@@ -16,6 +16,7 @@ import numpy as np
 
 from openvlharness_core.calls import NewBinding
 from openvlharness_core.errors import MalformedResultError
+from openvlharness_core.texts import clean_text
 
 
 @attrs.frozen(kw_only=True)
@@ -58,7 +59,9 @@ class BindingMemory:
         """
         if not new.stem.isidentifier() or keyword.iskeyword(new.stem):
             raise MalformedResultError("binding name", f"a Python identifier, got {new.stem!r}")
-        fields = MappingProxyType({name: locked(value, f"{new.stem}.{name}") for name, value in new.fields.items()})
+        fields = locked(new.fields, new.stem)
+        if not isinstance(fields, Mapping):
+            raise MalformedResultError(new.stem, f"fields by name, got {type(new.fields).__name__}")
         taken = {record.name for record in self.records}
         for record in self.records:
             if record.stem == new.stem and record.image_id == new.image_id and same(record.fields, fields):
@@ -89,13 +92,15 @@ def locked(value: object, place: str) -> object:
         return locked(value.item(), place)
     if isinstance(value, float) and not math.isfinite(value):
         raise MalformedResultError(place, f"a finite number, got {value}")
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, str):
+        return clean_text(value)
+    if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise MalformedResultError(place, f"text keys, got {type(key).__name__}")
-        return MappingProxyType({key: locked(item, f"{place}.{key}") for key, item in value.items()})
+        return MappingProxyType({clean_text(key): locked(item, f"{place}.{key}") for key, item in value.items()})
     if isinstance(value, list | tuple):
         return tuple(locked(item, f"{place}[{position}]") for position, item in enumerate(value))
     raise MalformedResultError(place, f"an array, number, text, list or dict, got {type(value).__name__}")

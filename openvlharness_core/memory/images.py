@@ -1,7 +1,8 @@
 """Pictures of one question under handles: `input_image_N` and `tool_generated_image_N`.
 
 Identity is the original bytes. Input pictures always keep their own handle; a tool's picture whose bytes are known
-takes the lowest handle that has them, and its record gains a lineage.
+takes the lowest handle that has them, and its record gains a lineage; so does a picture of the question that turns out
+to be part of another.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class ImageRecord:
         source: `question`, or the public name of the tool that first made it.
         picture: the picture; `None` for a remote one that nothing has needed yet.
         url: where a remote one is.
-        lineages: how it came about, newest last; empty for pictures of the question.
+        lineages: how it came about, newest last; of a picture of the question only what tools found out.
     """
 
     handle: str
@@ -92,7 +93,9 @@ class ImageMemory:
         lineage = Lineage(tool=tool, parents=new.parents, to_source=new.to_source)
         for position, record in enumerate(self.records):
             if record.picture and record.picture.digest == new.picture.digest:
-                if record.source == QUESTION or (record.lineages and record.lineages[-1] == lineage):
+                # a picture of the question is no more its own crop than somebody else's thumbnail
+                idle = record.source == QUESTION and (new.to_source is None or record.handle in new.parents)
+                if idle or (record.lineages and record.lineages[-1] == lineage):
                     return self, record.handle
                 lineages = (*(known for known in record.lineages if known != lineage), lineage)
                 grown = attrs.evolve(record, lineages=lineages)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from openvlharness_core.memory.bindings import Binding
-from openvlharness_core.memory.images import ImageRecord
+from openvlharness_core.memory.images import QUESTION, ImageRecord
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.prompts import PromptBundle
 from openvlharness_core.texts import clean_text, excerpt
@@ -36,7 +36,7 @@ def environment_update(workspace: Workspace, prompts: PromptBundle, page_limit: 
         blocks.append(_block(prompts.text("update_bindings"), lines, none))
     if "url" in workspace.modules:
         records = workspace.pages.records
-        newest = records if page_limit is None else records[-page_limit:]
+        newest = records if page_limit is None else records[max(0, len(records) - page_limit) :]
         lines = [f"- {page.handle}: {excerpt(f'{page.title} {page.url}'.strip(), 200)}" for page in newest]
         if len(newest) < len(records):
             lines.append(prompts.text("update_older_pages", count=len(records) - len(newest)))
@@ -50,7 +50,8 @@ def _block(heading: str, lines: list[str], none: str) -> str:
 
 def _image_line(record: ImageRecord) -> str:
     size = f"{record.size_hw[1]}x{record.size_hw[0]} px" if record.size_hw else "size unknown"
-    origin = f"{record.source} of {', '.join(record.parents)}" if record.parents else record.source
+    made_of = record.parents if record.source != QUESTION else ()
+    origin = f"{record.source} of {', '.join(made_of)}" if made_of else record.source
     return f"- {record.handle}: {origin}, {size}"
 
 

@@ -10,12 +10,14 @@ from openvlharness_core.errors import ToolFailure
 from openvlharness_core.texts import excerpt
 
 _EXTENSION = re.compile(r"\.[a-z0-9]{1,5}$")
+_STRAY = "\"'`<>[]() \t\r\n"
 _NEAREST = 5
 
 
 def plain_reference(alias: str) -> str:
     """`alias` without stray quotes, spaces, brackets and a file extension, in lower case."""
-    return _EXTENSION.sub("", alias.strip().strip("\"'`<>[]() ").casefold())
+    bare = alias.strip(_STRAY).casefold()
+    return _EXTENSION.sub("", bare).strip(_STRAY)
 
 
 def unknown_reference(kind: str, alias: str, known: Iterable[str]) -> ToolFailure:

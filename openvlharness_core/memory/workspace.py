@@ -6,11 +6,12 @@ from typing import Literal
 
 import attrs
 
-from openvlharness_core.calls import Findings, Registered
+from openvlharness_core.calls import Findings, NewImage, Registered
+from openvlharness_core.errors import MalformedResultError
 from openvlharness_core.memory.bindings import BindingMemory, unlocked
 from openvlharness_core.memory.images import ImageMemory
 from openvlharness_core.memory.webpages import PageMemory
-from openvlharness_core.pictures import Picture, RemotePicture
+from openvlharness_core.pictures import SENDABLE_MEDIA_TYPES, Picture, RemotePicture
 
 MemoryModule = Literal["image", "tool_context", "url"]
 ALL_MODULES: tuple[MemoryModule, ...] = ("image", "tool_context", "url")
@@ -46,11 +47,13 @@ class Workspace:
         """Name pictures, then bindings, then pages; all or nothing, since the old workspace stays as it was.
 
         Raises:
-            MalformedResultError: values that memory does not hold.
+            MalformedResultError: values that memory does not hold, parents that it does not know, or a picture in a
+                format that no model is sent.
         """
         images, bindings, pages = self.images, self.bindings, self.pages
         image_handles, binding_names, page_handles = [], [], []
         for image in findings.images:
+            self._check(image)
             images, handle = images.with_tool_image(image, tool)
             image_handles.append(handle)
         if "tool_context" in self.modules:
@@ -63,6 +66,17 @@ class Workspace:
                 page_handles.append(handle)
         registered = Registered(images=tuple(image_handles), bindings=tuple(binding_names), pages=tuple(page_handles))
         return attrs.evolve(self, images=images, bindings=bindings, pages=pages), registered
+
+    def _check(self, new: NewImage) -> None:
+        known = {record.handle for record in self.images.records}
+        for parent in new.parents:
+            if parent not in known:
+                raise MalformedResultError("images.parents", f"handles of pictures in memory, got {parent!r}")
+        for shape in (new.picture.full, new.picture.sent):
+            if shape.media_type not in SENDABLE_MEDIA_TYPES:
+                raise MalformedResultError(
+                    "images.media_type", f"one of {', '.join(SENDABLE_MEDIA_TYPES)}, got {shape.media_type!r}"
+                )
 
     def descriptors(self) -> dict[str, dict[str, object]]:
         """The code writer's door: binding name to descriptor, never a value."""
