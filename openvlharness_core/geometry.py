@@ -23,21 +23,27 @@ IDENTITY: Affine = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 def grid_to_pixels(box_xyxy_grid: Box, size_hw: tuple[int, int], padding: int = 0) -> PixelBox:
     """The pixels that a grid box touches: rounded outward, widened by `padding` pixels, clipped to the picture.
 
+    At least one pixel: a box so thin that no float lies between its sides in pixels still touches one.
+
     Raises:
-        ValueError: a corner that is not finite or not on the grid, or a box without area.
+        ValueError: a corner that is not finite or not on the grid, a box without area, or a negative padding.
     """
     x1, y1, x2, y2 = box_xyxy_grid
     if not all(math.isfinite(v) and 0 <= v <= GRID for v in box_xyxy_grid):
         raise ValueError(f"expected numbers from 0 to {GRID}, got {list(box_xyxy_grid)}")
     if x2 <= x1 or y2 <= y1:
         raise ValueError(f"expected [x1, y1, x2, y2] with x1 < x2 and y1 < y2, got {list(box_xyxy_grid)}")
-    height, width = size_hw
-    return (
-        max(0, math.floor(x1 * width / GRID) - padding),
-        max(0, math.floor(y1 * height / GRID) - padding),
-        min(width, math.ceil(x2 * width / GRID) + padding),
-        min(height, math.ceil(y2 * height / GRID) + padding),
-    )
+    if padding < 0:
+        raise ValueError(f"expected a padding of at least 0, got {padding}")
+    left, right = _pixel_span(x1, x2, size_hw[1], padding)
+    top, bottom = _pixel_span(y1, y2, size_hw[0], padding)
+    return left, top, right, bottom
+
+
+def _pixel_span(low: float, high: float, side: int, padding: int) -> tuple[int, int]:
+    first = min(math.floor(low * side / GRID), side - 1)
+    end = max(math.ceil(high * side / GRID), first + 1)
+    return max(0, first - padding), min(side, end + padding)
 
 
 def pixels_to_grid(box_xyxy_px: Box, size_hw: tuple[int, int]) -> PixelBox:

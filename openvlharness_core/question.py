@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import attrs
 
 from openvlharness_core.errors import InvalidQuestionError
 from openvlharness_core.pictures import Picture, RemotePicture
-from openvlharness_core.texts import excerpt
+from openvlharness_core.texts import clean_text, excerpt
+
+ImageKind = Literal["path", "bytes", "data_url", "url"]
 
 
 @attrs.frozen(kw_only=True)
@@ -22,9 +24,18 @@ class ImageInput:
         name: what errors call it.
     """
 
-    kind: Literal["path", "bytes", "data_url", "url"]
+    kind: ImageKind
     value: str | bytes = attrs.field(repr=False)
     name: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind not in get_args(ImageKind):
+            raise InvalidQuestionError("image", f"expected one of {', '.join(get_args(ImageKind))}, got {self.kind!r}")
+        wanted = bytes if self.kind == "bytes" else str
+        if not isinstance(self.value, wanted):
+            raise InvalidQuestionError(
+                "image", f"expected {wanted.__name__} for kind {self.kind}, got {type(self.value).__name__}"
+            )
 
     @classmethod
     def from_path(cls, path: object) -> ImageInput:
@@ -32,7 +43,7 @@ class ImageInput:
         text = path if isinstance(path, str) else getattr(path, "__fspath__", lambda: None)()
         if not isinstance(text, str) or not text:
             raise InvalidQuestionError("image", f"expected a path, got {type(path).__name__} {excerpt(repr(path), 60)}")
-        return cls(kind="path", value=text, name=text)
+        return cls(kind="path", value=text, name=clean_text(text))
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "") -> ImageInput:
@@ -44,16 +55,16 @@ class ImageInput:
     @classmethod
     def from_data_url(cls, url: str, name: str = "") -> ImageInput:
         """A `data:` URL; the type it declares is not trusted."""
-        if not str(url)[:5].lower() == "data:":
+        if str(url)[:5].lower() != "data:":
             raise InvalidQuestionError("image", f"expected a data URL, got {excerpt(repr(url), 60)}")
-        return cls(kind="data_url", value=url, name=name)
+        return cls(kind="data_url", value=str(url), name=name)
 
     @classmethod
     def from_url(cls, url: str) -> ImageInput:
         """An http(s) URL."""
         if not str(url).lower().startswith(("http://", "https://")):
             raise InvalidQuestionError("image", f"expected an http(s) URL, got {excerpt(repr(url), 60)}")
-        return cls(kind="url", value=url, name=excerpt(url, 100))
+        return cls(kind="url", value=str(url), name=excerpt(clean_text(str(url)), 100))
 
 
 @attrs.frozen(init=False)
@@ -73,11 +84,15 @@ class Question:
         *,
         parts: Iterable[str | ImageInput] | None = None,
     ) -> None:
+        images = _listed("images", images)
+        for position, image in enumerate(images, 1):  # a path that slipped in would pass for text
+            if not isinstance(image, ImageInput):
+                raise InvalidQuestionError(f"image {position}", f"expected an ImageInput, got {type(image).__name__}")
         if parts is None:
             parts = (*(() if text is None else (text,)), *images)
-        elif text is not None or tuple(images):
+        elif text is not None or images:
             raise InvalidQuestionError("parts", "expected either parts or text with images, got both")
-        parts = tuple(parts)
+        parts = _listed("parts", parts)
         for position, part in enumerate(parts, 1):
             if not isinstance(part, str | ImageInput):
                 raise InvalidQuestionError(
@@ -91,6 +106,12 @@ class Question:
     def text(self) -> str:
         """The text parts, one a line."""
         return "\n".join(part for part in self.parts if isinstance(part, str))
+
+
+def _listed(place: str, values: object) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes | ImageInput) or not isinstance(values, Iterable):
+        raise InvalidQuestionError(place, f"expected a list, got {type(values).__name__}")
+    return tuple(values)
 
 
 @attrs.frozen(kw_only=True)
