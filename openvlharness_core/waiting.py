@@ -41,5 +41,10 @@ async def stop(clock: Clock, task: asyncio.Future[Any]) -> None:
         await asyncio.wait({task, grace}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         grace.cancel()
-        if task.done() and not task.cancelled():
-            task.exception()  # looked at, so that nothing complains of an exception never retrieved
+        task.add_done_callback(_look_at)
+
+
+def _look_at(task: asyncio.Future[Any]) -> None:
+    """Nothing is to complain of an exception never retrieved, whenever a call that was left behind ends."""
+    if not task.cancelled():
+        task.exception()

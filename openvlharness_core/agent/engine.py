@@ -39,6 +39,9 @@ from openvlharness_core.memory.inventory import announced, environment_update
 from openvlharness_core.messages import ImagePart, ToolMessage, UserMessage
 from openvlharness_core.texts import clean_text, excerpt
 
+_LINE_LIMIT = 240
+"""Characters that are left of an old error."""
+
 
 def advance(state: TurnState, event: Event, policy: TurnPolicy) -> tuple[TurnState, Effect]:
     """Say what happens next.
@@ -98,10 +101,9 @@ def _start(state: TurnState, event: Started, policy: TurnPolicy) -> TurnState:
 
 def _hear(state: TurnState, event: ModelReplied, policy: TurnPolicy) -> TurnState:
     reply = event.reply
-    iteration = state.requests + (state.stage is Stage.EXTRA)
-    mended = mend_reply(reply, state.call_ids, iteration, policy.prompts.text("empty_reply"))
+    mended = mend_reply(reply, state.call_ids, state.iteration, policy.prompts.text("empty_reply"))
     step = ModelStep(
-        iteration=iteration,
+        iteration=state.iteration,
         text=None if reply.text is None else clean_text(reply.text),
         reasoning=None if reply.reasoning is None else clean_text(reply.reasoning),
         calls=tuple(call.call for call in mended.calls),
@@ -278,9 +280,9 @@ def _next_request(
 
 
 def _line(result: ToolMessage, policy: TurnPolicy) -> str:
-    """What is left of a result when its evidence has to go; an error is one line already."""
+    """What is left of a result when its evidence has to go, or of an error, which may be long."""
     if not result.parts:
-        return result.text
+        return excerpt(result.text, _LINE_LIMIT)
     handles = [part.handle for part in result.parts if isinstance(part, ImagePart)]
     return policy.prompts.text("call_line", tool=result.tool, outcome=", ".join(handles) or "no picture")
 

@@ -24,7 +24,7 @@ def with_turns(state: TurnState, turns: tuple[Turn, ...], reason: str) -> TurnSt
     forms = tuple(turn.form.name.lower() for turn in turns)
     if forms == tuple(turn.form.name.lower() for turn in state.turns):
         return state
-    step = CompactionStep(iteration=state.requests, reason=reason, forms=forms)
+    step = CompactionStep(iteration=state.iteration, reason=reason, forms=forms)
     return attrs.evolve(state, turns=turns, steps=(*state.steps, step))
 
 

@@ -7,7 +7,6 @@ from openvlharness_core.memory.inventory import environment_update
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import AssistantMessage, ImagePart, Message, Part, SystemMessage, TextPart, UserMessage
 from openvlharness_core.question import Intake
-from openvlharness_core.texts import clean_text
 
 
 def registered_inputs(intake: Intake, workspace: Workspace) -> Workspace:
@@ -27,8 +26,11 @@ def opening_messages(intake: Intake, workspace: Workspace, policy: TurnPolicy) -
     prompts = policy.prompts
     messages: list[Message] = [SystemMessage(text=prompts.text("system"))]
     for exchange in intake.history:
-        messages.append(UserMessage.of_text(clean_text(exchange.question)))
-        messages.append(AssistantMessage(text=clean_text(exchange.answer)))
+        messages.append(UserMessage.of_text(exchange.question))
+        # strict servers refuse an empty message, here as in a reply
+        messages.append(
+            AssistantMessage(text=exchange.answer if exchange.answer.strip() else prompts.text("empty_reply"))
+        )
     update = environment_update(workspace, prompts, policy.webpage_env_update_limit)
     messages.append(UserMessage(parts=_question_parts(intake, workspace, policy)))
     messages.append(UserMessage.of_text(update))
@@ -38,11 +40,13 @@ def opening_messages(intake: Intake, workspace: Workspace, policy: TurnPolicy) -
 def _question_parts(intake: Intake, workspace: Workspace, policy: TurnPolicy) -> tuple[Part, ...]:
     prompts = policy.prompts
     records = iter(workspace.images.records)
-    parts: list[Part] = [TextPart(text=prompts.text("user_prefix"))]
+    prefix = prompts.text("user_prefix")
+    parts: list[Part] = [TextPart(text=prefix)] if prefix.strip() else []
     shown, left = 0, []
     for part in intake.parts:
         if isinstance(part, str):
-            parts.append(TextPart(text=part))
+            if part.strip():  # strict servers refuse a blank part
+                parts.append(TextPart(text=part))
             continue
         record = next(records)
         if policy.max_pictures is not None and shown >= policy.max_pictures:

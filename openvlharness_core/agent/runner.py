@@ -7,15 +7,17 @@ says that it was not asked what it expected.
 
 from __future__ import annotations
 
+import asyncio
 import traceback
-from collections.abc import AsyncGenerator, Iterable
-from typing import Literal
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from contextlib import aclosing
+from typing import Any, Literal
 
 import attrs
 
 from openvlharness_core.agent.checkpoint import Checkpoint
 from openvlharness_core.agent.engine import fold
-from openvlharness_core.agent.intake import Receptionist
+from openvlharness_core.agent.intake import Receptionist, unread
 from openvlharness_core.agent.performed import downloaded, successful_result
 from openvlharness_core.agent.policy import TurnPolicy
 from openvlharness_core.agent.protocol import (
@@ -33,24 +35,17 @@ from openvlharness_core.agent.protocol import (
     TokensCounted,
 )
 from openvlharness_core.agent.report import ModelName, Report, report_of
+from openvlharness_core.agent.returned import failed_result, sound_evidence, sound_findings, sound_reply
 from openvlharness_core.agent.state import TurnState, effect_of
 from openvlharness_core.agent.steps import Finished, Step
 from openvlharness_core.agent.watch import Cancellation, Interrupted, Watch
-from openvlharness_core.calls import CapabilityResult, Findings
+from openvlharness_core.calls import CapabilityResult
+from openvlharness_core.capabilities.base import Capability
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.toolset import Toolset
-from openvlharness_core.errors import (
-    BackendError,
-    ContextLengthError,
-    FetchError,
-    HarnessError,
-    MalformedResultError,
-    ModelError,
-    ToolFailure,
-)
-from openvlharness_core.jsonable import json_ready
+from openvlharness_core.errors import ContextLengthError, HarnessError, ModelError
 from openvlharness_core.memory.workspace import Workspace
-from openvlharness_core.messages import ModelRequest, Part, TextPart
+from openvlharness_core.messages import ModelRequest
 from openvlharness_core.pictures import ImageLimits
 from openvlharness_core.ports.clock import Clock
 from openvlharness_core.ports.fetcher import ImageFetcher
@@ -61,7 +56,6 @@ from openvlharness_core.ports.store import ReportStore
 from openvlharness_core.ports.tokens import TokenCounter
 from openvlharness_core.ports.tracer import Tracer
 from openvlharness_core.question import Exchange, Question
-from openvlharness_core.texts import clean_text
 
 
 @attrs.frozen(kw_only=True)
@@ -133,17 +127,27 @@ class MainAgent:
             SavedFileError: a checkpoint cannot be written.
         """
         start = self.clock.monotonic()
+        without_pictures = unread(question, task_id, history)
+        run = _Run(agent=self, policy=self._policy(), start=start, cancellation=cancellation, location=checkpoint_to)
         reception = Receptionist(
             limits=self.limits,
             remote_images=self.remote_images,
             codec=self.codec,
             fetcher=self.fetcher,
             offload=self.offload,
+            note=run.note,
         )
-        intake = await reception.take_in(question, task_id, history)
-        run = _Run(agent=self, policy=self._policy(), start=start, cancellation=cancellation, location=checkpoint_to)
-        async for step in run.steps(TurnState(), Started(intake=intake)):
-            yield step
+
+        async def begin(watch: Watch) -> Event:
+            try:
+                taking_in = reception.take_in(question, task_id, without_pictures.history)
+                return Started(intake=await watch.perform(taking_in))
+            except Interrupted:  # the loop meets the interruption again at once, and the report says how far it came
+                return Started(intake=without_pictures)
+
+        async with aclosing(run.steps(TurnState(), begin)) as steps:
+            async for step in steps:
+                yield step
 
     async def resume(
         self, checkpoint: Checkpoint, *, cancellation: Cancellation | None = None, checkpoint_to: str | None = None
@@ -164,9 +168,10 @@ class MainAgent:
 
 
 async def _last(steps: AsyncGenerator[Step | Finished, None]) -> Report:
-    async for step in steps:
-        if isinstance(step, Finished):
-            return step.report
+    async with aclosing(steps):
+        async for step in steps:
+            if isinstance(step, Finished):
+                return step.report
     raise AssertionError("a stream ends with its report")
 
 
@@ -180,12 +185,15 @@ class _Run:
     cancellation: Cancellation | None
     location: str | None
 
-    async def steps(self, state: TurnState, event: Event | None) -> AsyncGenerator[Step | Finished, None]:
-        """Fold events until the end; `event` is the first one, or nothing when a checkpoint is continued."""
+    async def steps(
+        self, state: TurnState, begin: Callable[[Watch], Coroutine[Any, Any, Event]] | None
+    ) -> AsyncGenerator[Step | Finished, None]:
+        """Fold events until the end; `begin` brings the first one, or is nothing when a checkpoint is continued."""
         told = len(state.steps)
         deadline = self.policy.deadline_seconds
         remaining = None if deadline is None else max(0.0, deadline - self._elapsed())
         async with Watch(self.agent.clock, remaining, self.cancellation) as watch:
+            event = None if begin is None else await begin(watch)
             while True:
                 if event is not None:
                     self._trace_event(event)
@@ -220,44 +228,66 @@ class _Run:
         try:
             reply = await self.agent.model.complete(request)
         except ModelError as error:
-            context = isinstance(error, ContextLengthError)
-            return ModelFailed(code=error.code, message=error.message, context=context, seconds=self._since(started))
+            code, message, context = str(error.code), str(error.message), isinstance(error, ContextLengthError)
+            return ModelFailed(code=code, message=message, context=context, seconds=self._since(started))
         except AssertionError:
             raise
-        except Exception as error:  # noqa: BLE001 - somebody's own ChatModel may raise anything; the report must come
-            self._note("model_bug", traceback.format_exc())
+        except (Exception, SystemExit, asyncio.CancelledError) as error:  # somebody's own ChatModel may raise anything
+            if _asked_to_stop(error):
+                raise
+            self.note("model_bug", traceback.format_exc())
             message = f"the model adapter failed with {type(error).__name__}; the trace has the details"
             return ModelFailed(code="model_error", message=message, seconds=self._since(started))
-        return ModelReplied(reply=reply, seconds=self._since(started))
+        try:
+            return ModelReplied(reply=sound_reply(reply), seconds=self._since(started))
+        except TypeError as error:
+            return ModelFailed(code="not_a_reply", message=str(error), seconds=self._since(started))
 
     async def _count(self, effect: CountTokens) -> Event:
+        """Count; what cannot be counted weighs nothing, which leaves it to the provider to enforce its limit."""
         counter = self.agent.token_counter
-        assert counter is not None, "the policy counts only where there is a counter"
-        counts = await self.agent.offload.run(lambda: counter.count(effect.segments, effect.tools))
-        return TokensCounted(counts=counts)
+        problem = "no counter here"  # a checkpoint may be continued where there is none
+        if counter is not None:
+            try:
+                counts = tuple(await self.agent.offload.run(lambda: counter.count(effect.segments, effect.tools)))
+            except Exception:  # noqa: BLE001 - a tokenizer that fails must not end the question
+                problem = traceback.format_exc()
+            else:
+                if len(counts) == len(effect.segments) + 1 and all(type(count) is int for count in counts):
+                    return TokensCounted(counts=counts)
+                problem = f"expected {len(effect.segments) + 1} whole numbers, got {counts!r:.200}"
+        self.note("tokens_not_counted", problem)
+        return TokensCounted(counts=(0,) * (len(effect.segments) + 1))
 
     async def _call(self, call: CheckedCall, hands: Hands, started: float) -> Event:
         """Perform a call, register what it found, and render the evidence; or say why it failed."""
         capability = self.agent.toolset.find(call.tool)
         assert capability is not None, "the engine runs known tools only"
         for note in call.notes:
-            self._note("argument_converted", note)
+            self.note("argument_converted", note)
         before = hands.workspace
         try:
-            findings = recordable(await capability.perform(call.arguments, hands))
-            workspace, registered = hands.workspace.register(findings, call.tool)
-            evidence = cleaned(capability.evidence(findings, registered, workspace, self.policy.prompts))
-        except HarnessError as error:
-            result = failed_result(error)
-        except Exception as error:  # noqa: BLE001 - a bug in somebody's own tool is a failed call, traced
-            self._note("tool_bug", traceback.format_exc())
+            result, after = await self._performed(capability, call, hands)
+        except (Exception, SystemExit, asyncio.CancelledError) as error:  # a bug in somebody's own tool
+            if _asked_to_stop(error):
+                raise
+            self.note("tool_bug", traceback.format_exc())
             message = f"{call.tool} failed with {type(error).__name__}; another call may still work"
-            result = CapabilityResult.failed("tool_execution_error", message)
-        else:
-            result = successful_result(findings, registered, evidence)
+            result, after = CapabilityResult.failed("tool_execution_error", message), hands.workspace
         finished = attrs.evolve(result, performed=True, downloads=downloaded(before, hands.workspace))
-        after = workspace if result.ok else hands.workspace
         return CallFinished(result=finished, workspace=after, seconds=self._since(started))
+
+    async def _performed(
+        self, capability: Capability, call: CheckedCall, hands: Hands
+    ) -> tuple[CapabilityResult, Workspace]:
+        """The result, and memory as it stands then; what is no `HarnessError` is a bug and left to the caller."""
+        try:
+            findings = sound_findings(await capability.perform(call.arguments, hands))
+            workspace, registered = hands.workspace.register(findings, call.tool)
+            evidence = sound_evidence(capability.evidence(findings, registered, workspace, self.policy.prompts))
+        except HarnessError as error:
+            return failed_result(error), hands.workspace
+        return successful_result(findings, registered, evidence), workspace
 
     def _hands(self, workspace: Workspace) -> Hands:
         agent = self.agent
@@ -268,7 +298,7 @@ class _Run:
             fetcher=agent.fetcher,
             offload=agent.offload,
             clock=agent.clock,
-            note=self._note,
+            note=self.note,
         )
 
     async def _save(self, state: TurnState) -> None:
@@ -292,7 +322,8 @@ class _Run:
         if self.agent.tracer is not None:
             self.agent.tracer.effect(self._question_id, effect)
 
-    def _note(self, kind: str, text: str) -> None:
+    def note(self, kind: str, text: str) -> None:
+        """Tell the tracer something beside events."""
         if self.agent.tracer is not None:
             self.agent.tracer.note(self._question_id, kind, text)
 
@@ -301,30 +332,7 @@ class _Run:
         return f"{id(self):x}"
 
 
-def recordable(findings: Findings) -> Findings:
-    """The same findings with data that the report can hold.
-
-    Raises:
-        MalformedResultError: data that is not JSON, naming the place.
-    """
-    return attrs.evolve(
-        findings,
-        data=json_ready(findings.data, "data"),
-        envelope=json_ready(findings.envelope, "envelope"),
-        sidecars=json_ready(findings.sidecars, "sidecars"),
-    )
-
-
-def cleaned(evidence: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The same evidence without lone surrogates."""
-    return tuple(TextPart(text=clean_text(part.text)) if isinstance(part, TextPart) else part for part in evidence)
-
-
-def failed_result(error: HarnessError) -> CapabilityResult:
-    """What the model is told of an error that a capability or a port raised."""
-    if isinstance(error, ToolFailure | BackendError | MalformedResultError):
-        message = error.message if isinstance(error, ToolFailure) else str(error)
-        return CapabilityResult.failed(error.code, message, error.usage)
-    if isinstance(error, FetchError):
-        return CapabilityResult.failed("backend_unavailable", str(error))
-    return CapabilityResult.failed("tool_execution_error", str(error))
+def _asked_to_stop(error: BaseException) -> bool:
+    """Whether `error` is the cancelling of the very task that meets it, and not of something inside a port."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -91,6 +91,11 @@ class TurnState:
     stop_reason: StopReason | None = None
 
     @property
+    def iteration(self) -> int:
+        """Number of the request that is out or about to be, the extra one included."""
+        return self.requests + (self.stage is Stage.EXTRA)
+
+    @property
     def call_ids(self) -> frozenset[str]:
         """Every call id used so far, so that none is used twice."""
         return frozenset(call.id for turn in self.turns for call in turn.assistant.calls)
@@ -125,13 +130,12 @@ def request_of(state: TurnState, policy: TurnPolicy) -> ModelRequest:
     intake = state.intake
     offered = state.stage is not Stage.EXTRA and bool(policy.tools)
     seeded = policy.paired_sampling_seed and intake is not None and intake.task_id is not None
-    iteration = state.requests + (state.stage is Stage.EXTRA)
     return ModelRequest(
         messages=conversation(state.opening, state.turns),
         tools=policy.tools if offered else (),
         tool_choice=policy.tool_choice if offered else None,
-        seed=paired_seed(intake.task_id or "", iteration, policy.sample_index) if seeded and intake else None,
-        iteration=iteration,
+        seed=paired_seed(intake.task_id or "", state.iteration, policy.sample_index) if seeded and intake else None,
+        iteration=state.iteration,
     )
 
 

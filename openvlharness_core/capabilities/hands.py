@@ -39,6 +39,7 @@ class Hands:
     offload: Offload
     clock: Clock
     note: Callable[[str, str], None]
+    _downloads: dict[str, asyncio.Lock] = attrs.field(factory=dict, init=False, repr=False)
 
     async def image(self, alias: str) -> tuple[ImageRecord, Picture]:
         """The picture that `alias` names, downloaded now if nothing has needed it yet.
@@ -49,10 +50,15 @@ class Hands:
             UnreadableImageError: what was downloaded is no picture.
         """
         record = self.workspace.images.resolve(alias)
+        async with self._downloads.setdefault(record.handle, asyncio.Lock()):  # once, however many ask at a time
+            return await self._held(record.handle)
+
+    async def _held(self, handle: str) -> tuple[ImageRecord, Picture]:
+        record = self.workspace.images.resolve(handle)
         if record.picture is None:
             picture = await self.take_in(await self.fetcher.fetch(record.url or ""))
-            self.workspace = self.workspace.with_download(record.handle, picture)
-            record = self.workspace.images.resolve(record.handle)
+            self.workspace = self.workspace.with_download(handle, picture)
+            record = self.workspace.images.resolve(handle)
         assert record.picture is not None
         return record, record.picture
 
