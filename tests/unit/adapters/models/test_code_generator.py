@@ -19,7 +19,6 @@ from openvlharness_core.errors import (
 from openvlharness_core.messages import ModelReply, ModelRequest, SystemMessage, UserMessage
 from openvlharness_core.results import Attempt
 from openvlharness_core.testing import FakeClock, ScriptedModel, calling, plain_prompts, saying
-from openvlharness_core.testing.models import Scripted
 
 PROMPTS = plain_prompts(
     code_system="Write programs.",
@@ -30,8 +29,7 @@ PROMPTS = plain_prompts(
 
 
 def generator(*replies: ModelReply | Exception) -> tuple[SingleShotGenerator, ScriptedModel]:
-    scripted: list[Scripted] = [*replies]
-    model = ScriptedModel(replies=scripted)
+    model = ScriptedModel(list(replies))
     return SingleShotGenerator(model=model, prompts=PROMPTS, model_name="configured"), model
 
 
