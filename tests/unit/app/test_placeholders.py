@@ -57,13 +57,13 @@ def test_escaped_text_comes_back(text: str) -> None:
 
 @given(
     tree=st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(alphabet="abc$ {"),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(alphabet="k${N}"), inner),
+        st.none() | st.booleans() | st.integers() | st.text(alphabet="ab$ }", max_size=6),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("k${N}", max_size=5), inner, max_size=3),
+        max_leaves=10,
     )
 )
 def test_what_has_no_placeholder_stays(tree: Any) -> None:
-    filled, misfits = fill(tree, {})
-    assert misfits or filled == tree or "$${" in str(tree)
+    assert fill(tree, {}) == (tree, [])
 
 
 @pytest.mark.parametrize(
