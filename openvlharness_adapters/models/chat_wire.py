@@ -36,6 +36,8 @@ from openvlharness_core.profile import ModelProfile
 Pieces = tuple[bytes, ...]
 Base64 = Callable[[EncodedImage], bytes]
 
+_LARGE_BYTES = 4096
+
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 OWN_FIELDS = frozenset({"role", "content", "tool_calls"})
 """Fields of an assistant message that are made here, never replayed from elsewhere."""
@@ -51,10 +53,16 @@ class UserContent:
     Attributes:
         text: a JSON string, quotes included; `None` when there are pictures.
         parts: content parts as JSON, without the brackets; empty when there is a text.
+        alone: the wire message of this content alone, behind a comma.
     """
 
     text: bytes | None = None
     parts: Pieces = ()
+    alone: Pieces = attrs.field(init=False)
+
+    @alone.default
+    def _alone(self) -> Pieces:
+        return _user((self,))
 
     def as_parts(self) -> Pieces:
         return self.parts if self.text is None else (b'{"type":"text","text":' + self.text + b"}",)
@@ -65,7 +73,7 @@ class EncodedMessage:
     """One message, ready for any body.
 
     Attributes:
-        own: a whole wire message; `None` for a user message.
+        own: a whole wire message behind a comma; `None` for a user message.
         user: what is shown as the user's: a user message, or the evidence of a tool message.
         is_answer: whether `own` is a tool message, which must stand next to its call.
     """
@@ -79,13 +87,13 @@ def encode_message(message: Message, profile: ModelProfile, base64: Base64) -> E
     """The pieces of one message; `base64` gives the text of a picture, which may be kept."""
     match message:
         case SystemMessage(text=text):
-            return EncodedMessage(own=json_bytes({"role": "system", "content": text}))
+            return EncodedMessage(own=b"," + json_bytes({"role": "system", "content": text}))
         case UserMessage(parts=parts):
             return EncodedMessage(user=_user_content(parts, base64))
         case AssistantMessage():
-            return EncodedMessage(own=json_bytes(_assistant(message, profile)))
+            return EncodedMessage(own=b"," + json_bytes(_assistant(message, profile)))
         case ToolMessage(parts=parts):
-            own = json_bytes({"role": "tool", "tool_call_id": message.call_id, "content": message.text})
+            own = b"," + json_bytes({"role": "tool", "tool_call_id": message.call_id, "content": message.text})
             return EncodedMessage(own=own, user=_user_content(parts, base64) if parts else None, is_answer=True)
     raise TypeError(f"message: expected a message, got {type(message).__name__}")
 
@@ -97,36 +105,33 @@ def message_to_wire(message: Message, profile: ModelProfile, base64: Base64) -> 
     return wire
 
 
-def joined(messages: Sequence[EncodedMessage], profile: ModelProfile) -> Iterator[bytes]:
+def joined(messages: Sequence[EncodedMessage], profile: ModelProfile) -> list[bytes]:
     """The wire messages of a whole conversation, comma-separated, without brackets.
 
     Where the profile wants users and assistants to take turns, neighbouring user messages become one.
     """
-    for position, wire_message in enumerate(_wire_messages(messages, profile)):
-        if position:
-            yield b","
-        yield from wire_message
-
-
-def _wire_messages(messages: Sequence[EncodedMessage], profile: ModelProfile) -> Iterator[Pieces]:
+    pieces: list[bytes] = []
     shown: list[UserContent] = []
     for message in messages:
         if message.own is not None:
-            if not message.is_answer:
-                yield from _user_messages(shown, profile)
+            if shown and not message.is_answer:
+                pieces += _user_messages(shown, profile)
                 shown = []
-            yield (message.own,)
+            pieces.append(message.own)
         if message.user is not None:
             shown.append(message.user)
-    yield from _user_messages(shown, profile)
+    pieces += _user_messages(shown, profile)
+    if pieces:
+        pieces[0] = pieces[0].removeprefix(b",")
+    return pieces
 
 
-def _user_messages(shown: Sequence[UserContent], profile: ModelProfile) -> Iterator[Pieces]:
-    if profile.alternate_roles and shown:
-        yield tuple(_user(shown))
+def _user_messages(shown: Sequence[UserContent], profile: ModelProfile) -> Iterator[bytes]:
+    if profile.alternate_roles and len(shown) > 1:
+        yield from _user(shown)
     else:
         for content in shown:
-            yield tuple(_user((content,)))
+            yield from content.alone
 
 
 def opening(model_id: str, options: Mapping[str, object], *, stream: bool) -> bytes:
@@ -197,7 +202,20 @@ def _user_content(parts: Sequence[Part], base64: Base64) -> UserContent:
     pieces: list[bytes] = []
     for part in parts:
         pieces += [b",", *_part(part, base64)]
-    return UserContent(parts=tuple(pieces[1:]))
+    return UserContent(parts=_fused(pieces[1:]))
+
+
+def _fused(pieces: Sequence[bytes]) -> Pieces:
+    """The same bytes in fewer pieces; what is large stays as it is, and is not copied."""
+    fused: list[bytes] = []
+    small: list[bytes] = []
+    for piece in pieces:
+        if len(piece) < _LARGE_BYTES:
+            small.append(piece)
+        else:
+            fused += [b"".join(small), piece]
+            small = []
+    return (*fused, b"".join(small))
 
 
 def _part(part: Part, base64: Base64) -> Pieces:
@@ -212,20 +230,17 @@ def _part(part: Part, base64: Base64) -> Pieces:
     raise ValueError(f"parts: expected a text or a picture with bytes or a URL, got {part!r}")
 
 
-def _user(run: Sequence[UserContent]) -> Iterator[bytes]:
+def _user(run: Sequence[UserContent]) -> Pieces:
     texts = [content.text for content in run if content.text is not None]
-    yield b'{"role":"user","content":'
     if len(texts) == len(run):
         # Inside JSON strings: an empty line between what were messages of their own.
-        yield b'"' + b"\\n\\n".join(text[1:-1] for text in texts) + b'"'
-    else:
-        bracket = b"["
-        for content in run:
-            yield bracket
-            yield from content.as_parts()
-            bracket = b","
-        yield b"]"
-    yield b"}"
+        return (b',{"role":"user","content":"' + b"\\n\\n".join(text[1:-1] for text in texts) + b'"}',)
+    pieces = [b',{"role":"user","content":[']
+    for position, content in enumerate(run):
+        if position:
+            pieces.append(b",")
+        pieces += content.as_parts()
+    return _fused([*pieces, b"]}"])
 
 
 def _assistant(message: AssistantMessage, profile: ModelProfile) -> dict[str, object]:

@@ -110,14 +110,16 @@ def test_what_is_kept_goes_with_the_conversation() -> None:
     assert (len(encoder._messages), len(encoder._pictures)) == (0, 0)
 
 
-def test_the_text_of_a_picture_is_not_copied_into_its_message() -> None:
-    encoder = _encoder()
-    picture = _picture(1)
-    messages = (UserMessage(parts=(TextPart(text="a"), ImagePart(handle="i", image=picture))),)
-    pieces = encoder.body(ModelRequest(messages=messages))
-    again = encoder.body(ModelRequest(messages=messages))
-    assert any(piece is encoder._pictures[picture] for piece in pieces)
-    assert any(piece is encoder._pictures[picture] for piece in again)
+@pytest.mark.parametrize("profile", [PLAIN, ALTERNATING], ids=lambda profile: profile.alias)
+def test_the_text_of_a_picture_is_not_copied_into_its_message(profile: ModelProfile) -> None:
+    encoder = _encoder(profile)
+    picture = EncodedImage(data=PNG + bytes(150_000), media_type="image/png", size_hw=(1, 1))
+    shown = UserMessage(parts=(TextPart(text="a"), ImagePart(handle="i", image=picture), TextPart(text="b")))
+    messages = (shown, UserMessage.of_text("c"))
+    for _ in range(2):
+        pieces = encoder.body(ModelRequest(messages=messages))
+        assert sum(piece is encoder._pictures[picture] for piece in pieces) == 1
+        assert max(len(piece) for piece in pieces if piece is not encoder._pictures[picture]) < 1000
 
 
 def test_tools_are_encoded_again_only_when_they_differ() -> None:
