@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
-
-from openvlharness_core.ports.clock import Clock
 
 T = TypeVar("T")
 
@@ -74,22 +72,3 @@ def _carried(call: Callable[[], T]) -> T:
         return call()
     except StopIteration as error:  # set on a future it would leave the caller waiting for ever
         raise RuntimeError("an offloaded call raised StopIteration") from error
-
-
-async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns or raises, by the clock that the caller was given.
-
-    Raises:
-        TimeoutError: `seconds` passed first; `work` has been cancelled and has ended.
-    """
-    task: asyncio.Task[T] = asyncio.ensure_future(work)
-    timer = asyncio.ensure_future(clock.sleep(seconds))
-    try:
-        await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise TimeoutError
-    finally:
-        task.cancel()
-        timer.cancel()
-        await asyncio.gather(task, timer, return_exceptions=True)

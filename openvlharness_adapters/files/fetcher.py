@@ -10,11 +10,11 @@ import httpx
 from openvlharness_adapters.files.local import path_name, read_file
 from openvlharness_adapters.http.endpoints import shown
 from openvlharness_adapters.http.errors import FOREIGN_ERRORS, fault_of, status_line
-from openvlharness_adapters.runtime import within
 from openvlharness_core.errors import FetchError
 from openvlharness_core.ports.clock import Clock
 from openvlharness_core.ports.offload import Offload
 from openvlharness_core.texts import excerpt
+from openvlharness_core.waiting import within
 
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+)://")
 _REDIRECTS = {301, 302, 303, 307, 308}

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from openvlharness_adapters.runtime import within
 from openvlharness_core.errors import BackendTimeoutError, BackendUnavailableError, MalformedResultError, ModelError
 from openvlharness_core.messages import ModelReply, ModelRequest, SystemMessage, UserMessage
 from openvlharness_core.ports.clock import Clock
@@ -19,6 +18,7 @@ from openvlharness_core.prompts import PromptBundle
 from openvlharness_core.results import Answered, Attempt
 from openvlharness_core.texts import clean_text, excerpt
 from openvlharness_core.usage import Spent
+from openvlharness_core.waiting import within
 
 BACKEND = "python_coding_agent"
 

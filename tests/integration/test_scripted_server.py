@@ -235,7 +235,7 @@ async def test_a_spent_budget_without_the_extra_request(tmp_path: Path) -> None:
 
 
 async def test_equal_bytes_keep_one_handle() -> None:
-    report, chat = await ask([calls((ZOOM, LEFT)), calls((ZOOM, LEFT), ids=["b"]), says("<answer>x</answer>")])
+    report, _ = await ask([calls((ZOOM, LEFT)), calls((ZOOM, LEFT), ids=["b"]), says("<answer>x</answer>")])
     assert [step.result.artifacts.images for step in tool_steps(report)] == [("tool_generated_image_1",)] * 2
     assert [record.handle for record in report.images] == ["input_image_1", "tool_generated_image_1"]
 
@@ -298,9 +298,12 @@ async def test_a_lazy_remote_picture_is_downloaded_once_and_stays_after_a_failur
 
 
 async def test_a_remote_picture_is_shown_downloaded_by_default() -> None:
-    async with PictureServer({"/a.png": picture()}) as pictures, ChatServer([says("<answer>x</answer>")]) as chat:
-        async with agent_for(chat, {"security": {"fetch_hosts": [pictures.host_and_port]}}) as agent:
-            await agent.answer(Question("What is it?", [ImageInput.from_url(pictures.url("/a.png"))]))
+    async with (
+        PictureServer({"/a.png": picture()}) as pictures,
+        ChatServer([says("<answer>x</answer>")]) as chat,
+        agent_for(chat, {"security": {"fetch_hosts": [pictures.host_and_port]}}) as agent,
+    ):
+        await agent.answer(Question("What is it?", [ImageInput.from_url(pictures.url("/a.png"))]))
     assert pictures_of(chat.requests[0].json["messages"][1]) == [picture()]
 
 

@@ -7,8 +7,7 @@ import threading
 
 import pytest
 
-from openvlharness_adapters.runtime import SystemClock, ThreadOffload, within
-from openvlharness_core.testing.time import FakeClock
+from openvlharness_adapters.runtime import ThreadOffload
 
 
 async def test_the_loop_goes_on_while_a_call_runs() -> None:
@@ -74,50 +73,3 @@ async def test_a_closed_pool_says_so() -> None:
 def test_a_pool_needs_a_thread(threads: int) -> None:
     with pytest.raises(ValueError, match="threads"):
         ThreadOffload(threads=threads)
-
-
-async def test_work_within_its_time() -> None:
-    async def work() -> int:
-        return 3
-
-    async def fail() -> int:
-        raise KeyError("x")
-
-    assert await within(SystemClock(), 60.0, work()) == 3
-    with pytest.raises(KeyError):
-        await within(SystemClock(), 60.0, fail())
-
-
-async def test_work_that_takes_too_long_is_cancelled_and_has_ended() -> None:
-    clock, ended = FakeClock(), asyncio.Event()
-
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    waiting = asyncio.ensure_future(within(clock, 5.0, work()))
-    await clock.advance(4.9)
-    assert not waiting.done()
-    await clock.advance(0.2)
-    with pytest.raises(TimeoutError):
-        await waiting
-    assert ended.is_set()
-
-
-async def test_cancelling_the_one_who_waits_ends_the_work() -> None:
-    clock, ended = FakeClock(), asyncio.Event()
-
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    waiting = asyncio.ensure_future(within(clock, 5.0, work()))
-    await clock.advance(1.0)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    assert ended.is_set()
