@@ -1,10 +1,28 @@
-"""Decoding and encoding pictures. Plain calls: whoever calls them on a loop goes through `Offload`."""
+"""Decoding, encoding and drawing pictures. Plain calls: whoever calls them on a loop goes through `Offload`."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Literal, Protocol, get_args
 
+import attrs
+
+from openvlharness_core.cameras import CameraTrajectory
+from openvlharness_core.depth import DepthMap
+from openvlharness_core.detections import Detections
+from openvlharness_core.geometry import Affine
 from openvlharness_core.pictures import EncodedImage, ImageHeader, ImageLimits, Picture
+
+Colormap = Literal["inferno", "grayscale", "viridis", "turbo"]
+COLORMAPS: tuple[Colormap, ...] = get_args(Colormap)
+
+
+@attrs.frozen(kw_only=True)
+class RenderedImage:
+    """A drawing over a picture, and the map from its pixels to the picture's."""
+
+    image: EncodedImage
+    to_source: Affine
 
 
 class ImageCodec(Protocol):
@@ -43,5 +61,35 @@ class ImageCodec(Protocol):
 
         Raises:
             UnreadableImageError: pixels that cannot be decoded.
+        """
+        ...
+
+
+class EvidenceRenderer(Protocol):
+    """Draws what was found so that a model, and a person, see it; called by the perception capabilities.
+
+    Every picture keeps the aspect of its source. Sources whose longer side is under 640 pixels are enlarged by a whole
+    factor; `RenderedImage.to_source` maps pixels of the drawing to pixels of the source.
+    """
+
+    def overlay(self, image: EncodedImage, detections: Detections) -> RenderedImage:
+        """The picture with every detection outlined, filled where it has a mask, and numbered from 1 in the order given.
+
+        Readable with one object and with 300: a palette safe for colour-blind eyes, labels that avoid each other,
+        outlines by the size of the picture.
+
+        Raises:
+            UnreadableImageError: pixels that cannot be decoded.
+        """
+        ...
+
+    def depth_view(self, depth: DepthMap, colormap: Colormap) -> RenderedImage:
+        """The map in colours, closer is brighter, with an inset scale bar; a flat map is one middle colour."""
+        ...
+
+    def trajectory_view(self, trajectory: CameraTrajectory, labels: Sequence[str]) -> EncodedImage:
+        """Camera positions from above on the first camera's x-z plane, with headings, axes and scale, one label a camera.
+
+        Where translation is unknown only the headings are drawn, and the picture says so.
         """
         ...
