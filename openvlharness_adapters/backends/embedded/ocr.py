@@ -28,8 +28,8 @@ def _turns() -> weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Sem
 class EmbeddedOcr:
     """The `OcrBackend` that needs no service. Its packages are imported at the first call.
 
-    Rows are read as one line: `Total` at the left and its amount at the right stand together, two spaces apart, in the
-    text as in the lines, with the box around both and the lower of their scores.
+    Rows are read as one line: `Total` at the left and its amount at the right stand together, a few spaces apart, in
+    the text as in the lines, with the box around both and the lower of their scores.
 
     Attributes:
         pixels: decodes: uint8 (height, width, 3) RGB of the picture's size.

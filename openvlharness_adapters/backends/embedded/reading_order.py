@@ -23,6 +23,7 @@ Points = npt.NDArray[np.float64]
 _TALL = 1.5  # height over width from which the recogniser turns a cell by a quarter before it reads
 _LONG = 2.0  # length over thickness from which a cell's own slope is worth something
 _WIDE_GAP = 1.2  # in letter heights: more than any space between words
+_COLUMN_GAP = 3.0  # in letter heights: what stands behind is another column
 _SAME_ROW = 0.5  # of the smaller thickness
 _MAY_OVERLAP = 0.3  # of the shorter cell, along the row: boxes are drawn generously
 
@@ -58,8 +59,8 @@ class _Placed:
 def rows_of(cells: Sequence[Cell], size_hw: tuple[int, int]) -> tuple[TextLine, ...]:
     """The rows in reading order, each with the upright box around its cells, clipped to the picture.
 
-    Cells of a row are joined by one space, or by two where the gap is wider than between words; the score is that of
-    the worst cell.
+    Cells of a row are joined by one space, by two where the gap is wider than between words, or by four where columns
+    part; the score is that of the worst cell.
     """
     if not cells:
         return ()
@@ -147,8 +148,8 @@ def _belongs(placed: _Placed, row: list[_Placed]) -> bool:
 def _line(row: list[_Placed], size_hw: tuple[int, int]) -> TextLine:
     text = row[0].cell.text
     for before, placed in itertools.pairwise(row):
-        wide = placed.left - before.right > _WIDE_GAP * min(placed.thickness, before.thickness)
-        text += ("  " if wide else " ") + placed.cell.text
+        gap = (placed.left - before.right) / min(placed.thickness, before.thickness)
+        text += " " * (4 if gap > _COLUMN_GAP else 2 if gap > _WIDE_GAP else 1) + placed.cell.text
     corners = np.concatenate([placed.cell.corners for placed in row])
     height, width = size_hw
     (x1, y1), (x2, y2) = corners.min(axis=0), corners.max(axis=0)

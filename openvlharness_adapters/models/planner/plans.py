@@ -1,0 +1,33 @@
+"""Which plan answers which kind of question. A further kind gets a question in `questions` and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan
+from openvlharness_adapters.models.planner.places import pictures_of
+from openvlharness_adapters.models.planner.questions import Ask, Compute, FindValue, ReadText, Subtract
+from openvlharness_adapters.models.planner.reading import read_text
+from openvlharness_adapters.models.planner.sums import compute, subtract
+from openvlharness_adapters.models.planner.values import find_value
+
+
+def plan_for(ask: Ask, pictures: Sequence[str]) -> Plan[Answer]:
+    """The plan for a question about these pictures.
+
+    Raises:
+        Cannot: the question means a picture that is not there.
+    """
+    try:
+        meant = pictures_of(ask.place, pictures)
+    except ValueError as error:
+        raise Cannot(str(error)) from None
+    match ask:
+        case ReadText():
+            return read_text(ask, meant)
+        case FindValue():
+            return find_value(ask, meant)
+        case Compute():
+            return compute(ask, meant)
+        case Subtract():
+            return subtract(ask, meant)

@@ -1,0 +1,147 @@
+"""Arithmetic over what was read, by the coding tool.
+
+The planner only chooses what is computed: whole texts, or the lines of a receipt that hold prices. The programs read the
+bindings themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+
+from openvlharness_adapters.models.planner.evidence import Reading, Row
+from openvlharness_adapters.models.planner.fields import label_key, number_token
+from openvlharness_adapters.models.planner.looks import CODING, Answer, Call, Cannot, Plan, look, made, whole
+from openvlharness_adapters.models.planner.numbers import decimal_mark, find_number, numbers_of
+from openvlharness_adapters.models.planner.objectives import Kind, Objective, Source
+from openvlharness_adapters.models.planner.questions import Compute, Subtract
+from openvlharness_adapters.models.planner.values import no_region, value_of
+
+_PRICE = re.compile(r"\d[.,]\d\d(?!\d)")
+_ONE_PLAIN_WORD = "total"  # in any label, also inside a word: subtotal, totals
+_NOT_GOODS = frozenset(
+    re.findall(
+        "[a-z]+",
+        """sum tax vat gst cash change card visa mastercard credit debit balance tip gratuity due discount saving savings
+        payment paid rounding deposit amount service fee refund coupon voucher tendered net gross""",
+    )
+)
+_TAXES = frozenset(["tax", "vat", "gst"])
+
+
+def compute(ask: Compute, pictures: tuple[str, ...]) -> Plan[Answer]:
+    """One operation over all numbers, prices, lines or words."""
+    no_region(ask.place)
+    if len(pictures) > 1 and ask.place.which == "any":
+        raise Cannot(f"the question does not say which of the pictures it means: {', '.join(pictures)}")
+    if ask.place.which == "each" and len(pictures) > 1:
+        found: dict[str, Answer] = {}
+        for picture in pictures:
+            found[picture] = yield from _computed(ask, (picture,))
+        text = "; ".join(f"{picture}: {answer.text}" for picture, answer in found.items())
+        return Answer(text=text, grounds=" ".join(answer.grounds for answer in found.values()))
+    return (yield from _computed(ask, pictures))
+
+
+def _computed(ask: Compute, pictures: tuple[str, ...]) -> Plan[Answer]:
+    sources: list[Source] = []
+    for picture in pictures:
+        reading = whole((yield from look(picture)), picture)
+        if ask.domain in ("numbers", "prices") and (doubt := _doubt(reading, ask.domain)):
+            raise Cannot(f"{doubt} in {picture}")
+        if reading.binding is None:
+            raise Cannot(f"no data binding with the text of {picture} is listed")
+        lines = tuple(_price_lines(reading.rows)) if ask.domain == "prices" else None
+        sources.append(Source(binding=reading.binding, lines=lines))
+    kinds: dict[str, Kind] = {"lines": "lines", "words": "words"}
+    kind = kinds.get(ask.domain, "numbers")
+    objective = Objective(operation=ask.operation, kind=kind, sources=tuple(sources))
+    return (yield from _run(objective, f"the {ask.domain} in {', '.join(pictures)}"))
+
+
+def _run(objective: Objective, over: str) -> Plan[Answer]:
+    call = Call(tool=CODING, arguments={"objective": objective.sentence}, reason=f"Computing over {over}.")
+    output = (yield from made(call)).output
+    what, _, value = (output or "").strip().partition(": ")
+    if what == objective.operation and value:
+        return Answer(text=value, grounds=f"A program computed this over {over}.")
+    if what in ("unclear", "too few numbers"):
+        raise Cannot(f"the program could not tell the numbers ({what}: {value})")
+    raise Cannot("the program did not print a result")
+
+
+def _doubt(reading: Reading, domain: str) -> str | None:
+    """Why it is not plain which numbers are meant, if it is not."""
+    if domain == "prices":
+        return None
+    numbers, unclear = numbers_of(reading.text)
+    if unclear:
+        return f"“{unclear[0]}” may or may not be meant as a number"
+    return None if numbers else "there are no numbers"
+
+
+# --- which lines of a receipt are prices of goods ------------------------------------------------------------------
+
+
+def _price_lines(rows: Sequence[Row]) -> list[int]:
+    """Positions, from 1, of the lines that end in the price of something.
+
+    Words such as `tax` tell sums and payments from goods. Since no list of such words is complete, the receipt's own sums
+    must agree with the choice, wherever it has any.
+    """
+    mark = decimal_mark("\n".join(row.text for row in rows))
+    goods: list[tuple[int, Decimal]] = []
+    others: list[tuple[str, Decimal]] = []
+    for position, row in enumerate(rows, 1):
+        tokens = row.text.split()
+        prices = [token for token in tokens if _PRICE.search(token) and find_number(token, mark) is not None]
+        if not prices:
+            continue
+        if len(prices) > 1 or numbers_of(row.text, mark)[0][-1:] != [find_number(prices[0], mark)]:
+            raise Cannot(f"it is not plain which price the line “{row.text}” means")
+        label = " ".join(tokens[: tokens.index(prices[0])])
+        amount = find_number(prices[0], mark)
+        assert amount is not None
+        if _ONE_PLAIN_WORD in label_key(label) or _NOT_GOODS & set(re.findall("[a-z]+", label.casefold())):
+            others.append((label_key(label), amount))
+        else:
+            goods.append((position, amount))
+    if not goods:
+        raise Cannot("there are no prices")
+    if others and not _adds_up(sum((amount for _, amount in goods), Decimal(0)), others):
+        raise Cannot("the lines that look like prices do not add up to the sum that is printed")
+    return [position for position, _ in goods]
+
+
+def _adds_up(goods: Decimal, others: list[tuple[str, Decimal]]) -> bool:
+    subtotals = [amount for label, amount in others if label.startswith("subtotal")]
+    if subtotals:
+        return subtotals == [goods] * len(subtotals)
+    taxes = sum((amount for label, amount in others if re.match("|".join(_TAXES), label)), Decimal(0))
+    totals = [amount for label, amount in others if label.startswith("total")]
+    return bool(totals) and all(total in (goods, goods + taxes) for total in totals)
+
+
+# --- the difference of two values ----------------------------------------------------------------------------------
+
+
+def subtract(ask: Subtract, pictures: tuple[str, ...]) -> Plan[Answer]:
+    """The first value minus the second, as the question names them; the sign is left out, since it asks for a difference."""
+    no_region(ask.place)
+    if len(pictures) > 1 and ask.place.which in ("all", "each"):
+        raise Cannot("I can take the difference of two values in one picture only")
+    values = []
+    for label in ask.labels:
+        answer = yield from value_of(label, pictures, is_amount=True)
+        token = number_token(answer.text)
+        assert token is not None
+        values.append(token)
+    mark = decimal_mark(" ".join(values))
+    numbers = [find_number(value, mark) for value in values]
+    if numbers[0] is None or numbers[1] is None:
+        raise Cannot(f"{' and '.join(values)} can be read in two ways")
+    if numbers[0] < numbers[1]:
+        values.reverse()
+    objective = Objective(operation="difference", values=tuple(values))
+    return (yield from _run(objective, f"{' and '.join(values)}"))
