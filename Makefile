@@ -31,18 +31,11 @@ test: $(VENV)/.test
 	$(call group,import rules,$(BIN)/lint-imports --no-logo)
 	@echo "== tests and examples"; $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
-# The second user may read everything, wherever the checkout and the interpreter lie (a clone under /root included), and write
-# nowhere but in a folder of its own. Not as root there is no second user, and `make test` ran these tests already.
-AS_ANOTHER_USER := setpriv --reuid=65534 --regid=65534 --clear-groups \
-  --inh-caps=-all,+dac_read_search --ambient-caps=-all,+dac_read_search --bounding-set=-all,+dac_read_search
-
 # pytest has the last word, with the duration of its group.
 test-full: $(VENV)/.test
 	$(call group,system parts,bash tests/setup.sh)
-	@[ "$$(id -u)" -ne 0 ] || { echo "== tests as another user"; \
-	home=$$(mktemp -d); chmod 777 "$$home"; trap 'rm -rf "$$home"' EXIT; \
-	HOME="$$home" TMPDIR="$$home" PYTHONDONTWRITEBYTECODE=1 $(AS_ANOTHER_USER) \
-	$(BIN)/python -m pytest -q --full -p no:cacheprovider -m unprivileged; }
+	@echo "== tests as another user"; \
+	tests/as_another_user.sh $(BIN)/python -m pytest -q --full -p no:cacheprovider -m unprivileged
 	@echo "== tests of system parts, long tests"; \
 	$(BIN)/python -m pytest -q --full -n 2 --dist loadgroup -m "(system or heavy) and not unprivileged"
 
