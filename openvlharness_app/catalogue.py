@@ -37,12 +37,13 @@ def selected_tools(settings: Settings) -> list[dict[str, Any]]:
     from openvlharness_app.building import profile_of, prompt_bundle
 
     prompts = prompt_bundle(profile_of(settings))
+    return [_row(capability, prompts) for capability in selected_capabilities(settings)]
+
+
+def selected_capabilities(settings: Settings) -> list[Capability]:
+    """The packaged capabilities that a configuration selects, without backends."""
     tools = settings.capabilities.tools
-    return [
-        _row(capability, prompts)
-        for capability in packaged_capabilities()
-        if getattr(tools, capability.key, None) is not None
-    ]
+    return [each for each in packaged_capabilities() if getattr(tools, each.key, None) is not None]
 
 
 def _row(capability: Capability, prompts: PromptBundle) -> dict[str, Any]:

@@ -164,7 +164,7 @@ memory: {modules: [{name: tool_context}], emit_policy: sometimes}
 capabilities: {registries: [paper], tools: {zoom: {backend: zoom_in_image_by_bbox}}}
 services:
   tools: {zoom_in_image_by_bbox: {}}
-  models: {orchestrator: {alias: generic-chat, model_id: m, base: "http://u:CANARY-3@host", key: ${NOT_SET_ANYWHERE}}}
+  models: {orchestrator: {alias: generic-chat, model_id: m, base: "http://u:CANARY-3@host", key: "${NOT_SET_ANYWHERE}"}}
 """
     path = tmp_path / "bad.yaml"
     path.write_text(text)
