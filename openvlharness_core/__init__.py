@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from openvlharness_core.agent.runner import MainAgent
     from openvlharness_core.agent.steps import CompactionStep, EnvironmentUpdateStep, Finished, ModelStep, ToolStep
     from openvlharness_core.agent.watch import Cancellation
+    from openvlharness_core.agent.comparing import Difference
+    from openvlharness_core.agent.replay import replay
     from openvlharness_core.calls import (
         CallFailure,
         CapabilityResult,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
         ImagePart,
         ModelReply,
         ModelRequest,
+        Part,
         SystemMessage,
         TextPart,
         ToolMessage,
@@ -97,6 +100,7 @@ _HOMES = {
     "CompactionStep": "agent.steps",
     "ContextLengthError": "errors",
     "Crop": "results",
+    "Difference": "agent.comparing",
     "EncodedImage": "pictures",
     "EnvironmentUpdateStep": "agent.steps",
     "Exchange": "question",
@@ -129,6 +133,7 @@ _HOMES = {
     "OcrBackend": "ports.perception",
     "Offload": "ports.offload",
     "Outcome": "results",
+    "Part": "messages",
     "Picture": "pictures",
     "PromptBundle": "prompts",
     "Question": "question",
@@ -158,6 +163,7 @@ _HOMES = {
     "VirtualCall": "messages",
     "Workspace": "memory.workspace",
     "ZoomBackend": "ports.perception",
+    "replay": "agent.replay",
 }
 
 __all__ = [
@@ -180,6 +186,7 @@ __all__ = [
     "CompactionStep",
     "ContextLengthError",
     "Crop",
+    "Difference",
     "EncodedImage",
     "EnvironmentUpdateStep",
     "Exchange",
@@ -212,6 +219,7 @@ __all__ = [
     "OcrBackend",
     "Offload",
     "Outcome",
+    "Part",
     "Picture",
     "PromptBundle",
     "Question",
@@ -241,6 +249,7 @@ __all__ = [
     "VirtualCall",
     "Workspace",
     "ZoomBackend",
+    "replay",
 ]
 
 

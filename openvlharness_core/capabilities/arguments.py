@@ -18,7 +18,7 @@ from openvlharness_core.texts import clean_text, excerpt
 
 Schema = Mapping[str, object]
 EXACT = 2**53
-"""Up to here a float holds every whole number."""
+"""Below it a float holds every whole number."""
 
 
 @attrs.frozen(kw_only=True)
@@ -61,13 +61,16 @@ def check_arguments(schema: Schema, arguments: Mapping[str, object]) -> CheckedA
     for name in arguments:
         if name not in properties:
             known = ", ".join(properties) or "none at all"
-            faults.append(f"{excerpt(name, 60)}: expected one of the known arguments ({known}), got an unknown one")
+            faults.append(
+                f"{excerpt(clean_text(name), 60)}: expected one of the known arguments ({known}), got an unknown one"
+            )
     for name, rule in properties.items():
         if name in arguments:
             try:
                 values[name] = _converted(rule, arguments[name], name, notes)
             except _Mismatch as fault:
-                faults.append(f"{fault.place}: expected {fault.expected}, got {_shown(fault.got)}")
+                place = excerpt(clean_text(fault.place))
+                faults.append(f"{place}: expected {fault.expected}, got {_shown(fault.got)}")
         elif name in required:
             faults.append(f"{name}: expected {_expected(rule)}, got nothing")
         elif "default" in rule:
@@ -151,7 +154,7 @@ def _number(kind: str, rule: Schema, value: object, place: str, notes: list[str]
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise _Mismatch(place, _expected(rule), value)
     if isinstance(number, float):
-        whole = number.is_integer() and abs(number) <= EXACT  # past that, which whole number was meant is lost
+        whole = number.is_integer() and abs(number) < EXACT  # past that, which whole number was meant is lost
         if not math.isfinite(number) or (kind == "integer" and not whole):
             raise _Mismatch(place, _expected(rule), value)
         number = int(number) if kind == "integer" else number

@@ -6,7 +6,7 @@ from typing import Literal
 
 import attrs
 
-from openvlharness_core.calls import Findings, NewImage, Registered
+from openvlharness_core.calls import Findings, NewBinding, NewImage, Registered
 from openvlharness_core.errors import MalformedResultError
 from openvlharness_core.memory.bindings import BindingMemory, unlocked
 from openvlharness_core.memory.images import ImageMemory
@@ -77,6 +77,14 @@ class Workspace:
                 raise MalformedResultError(
                     "images.media_type", f"one of {', '.join(SENDABLE_MEDIA_TYPES)}, got {shape.media_type!r}"
                 )
+
+    def name_for(self, binding: NewBinding) -> str | None:
+        """The name that `register` would give; `None` where bindings are off. For data that has to say it.
+
+        Raises:
+            MalformedResultError: values that memory does not hold.
+        """
+        return self.bindings.with_binding(binding)[1] if "tool_context" in self.modules else None
 
     def descriptors(self) -> dict[str, dict[str, object]]:
         """The code writer's door: binding name to descriptor, never a value."""

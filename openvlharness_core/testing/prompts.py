@@ -12,6 +12,7 @@ _WRITTEN = {
     "image_label": "$handle:",
     "failed_call": "Error $code: $message",
     "code_request": "$objective\n$bindings",
+    "camera_directions": "right left down up forward backward",
 }
 
 
