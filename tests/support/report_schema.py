@@ -1,0 +1,29 @@
+"""Reports, as they are saved, against their schemas."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import jsonschema
+
+from tests.architecture.rooms import CONTRACTS
+
+_TOOLS = {"Zoom_In_Tool": "zoom", "OCR_Tool": "ocr", "Python_Coding_Agent_Tool": "coding"}
+
+
+@functools.cache
+def schema(name: str) -> jsonschema.Draft202012Validator:
+    """The schema of that file below `contracts/schemas`, ready to judge."""
+    document = json.loads((CONTRACTS / "schemas" / name).read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(document)
+    return jsonschema.Draft202012Validator(document)
+
+
+def check_report(record: dict[str, Any]) -> None:
+    """Fail where a report, or the data of a tool in it, is not what its schema says."""
+    schema("report.json").validate(record)
+    for step in record["steps"]:
+        if step["kind"] == "tool" and step["ok"] and step["tool"] in _TOOLS:
+            schema(f"canonical/{_TOOLS[step['tool']]}.json").validate(step["data"])
