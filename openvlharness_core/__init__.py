@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from openvlharness_core.agent.checkpoint import Checkpoint
+    from openvlharness_core.agent.comparing import Difference
     from openvlharness_core.agent.policy import TurnPolicy
+    from openvlharness_core.agent.replay import replay
     from openvlharness_core.agent.report import ModelName, Report
     from openvlharness_core.agent.runner import MainAgent
     from openvlharness_core.agent.steps import CompactionStep, EnvironmentUpdateStep, Finished, ModelStep, ToolStep
     from openvlharness_core.agent.watch import Cancellation
-    from openvlharness_core.agent.comparing import Difference
-    from openvlharness_core.agent.replay import replay
     from openvlharness_core.calls import (
         CallFailure,
         CapabilityResult,
