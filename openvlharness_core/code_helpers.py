@@ -44,7 +44,7 @@ def box_iou(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     high = np.minimum(left[:, None, 2:], right[None, :, 2:])
     inner = np.prod(np.clip(high - low, 0, None), axis=2)
     outer = _areas(left)[:, None] + _areas(right)[None, :] - inner
-    return np.divide(inner, outer, out=np.zeros_like(inner), where=outer > 0)
+    return _ratio(inner, outer)
 
 
 def mask_iou(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
@@ -56,7 +56,7 @@ def mask_iou(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     second = right.reshape(len(right), -1).astype(np.float32)
     inner = (first @ second.T).astype(np.float64)
     outer = first.sum(axis=1, dtype=np.float64)[:, None] + second.sum(axis=1, dtype=np.float64)[None, :] - inner
-    return np.divide(inner, outer, out=np.zeros_like(inner), where=outer > 0)
+    return _ratio(inner, outer)
 
 
 def depth_at(depth: Mapping[str, Any] | ArrayLike, x: float, y: float) -> float:
@@ -104,6 +104,11 @@ def _boxes(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if array.ndim != 2 or array.shape[1] != 4:
         raise ValueError(f"{name}: expected boxes of shape (N, 4), got {array.shape}")
     return array
+
+
+def _ratio(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> NDArray[np.float64]:
+    ratio: NDArray[np.float64] = np.divide(inner, outer, out=np.zeros_like(inner), where=outer > 0)
+    return ratio
 
 
 def _areas(boxes: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
 )
-def cli() -> None:  # noqa: D301 - click wants the backspace itself
+def cli() -> None:
     """Ask a multimodal model about pictures, with tools that really look.
 
     \b

@@ -24,8 +24,8 @@ def command(report: str, config: str | None, preset: str | None, as_json: bool) 
     compared with it. The settings are those saved beside the report, unless --config or --preset says otherwise.
     Exit code 0: no difference. 1: differences. 2: no report, or a bad configuration.
     """
-    from openvlharness_app.reports import load_report
     from openvlharness_app.replaying import differences
+    from openvlharness_app.reports import load_report
     from openvlharness_core import HarnessError
 
     try:
