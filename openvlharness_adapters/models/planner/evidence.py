@@ -31,7 +31,7 @@ _NOTE = re.compile(r"\[(?:Note on|Not shown)\b.*\]", re.DOTALL)
 _HANDLE = re.compile(r"\binput_image_\d+\b")
 _BINDING = re.compile(r"^- (\w+): dict of (\w+)", re.MULTILINE)
 _FAILURE = re.compile(r"Error \[(\w+)\]: (.*)")
-_CUT = re.compile(r"^\[\d+ more characters cut; ", re.MULTILINE)
+_CUT = re.compile(r"\[\d+ more characters cut; the whole is in .+\]")
 _OUTPUT = re.compile(r"```python\n.*?\n```.*?```text\n(.*?)\n```", re.DOTALL)
 
 
@@ -219,10 +219,10 @@ def reading_of(seen: Seen, handle: str) -> Reading:
         begin, end = text.find("```text\n"), text.rfind("\n```")
         if begin >= 0 and end >= begin + 7:
             lines = text[begin + 8 : end].split("\n")
-            cut = next((at for at, line in enumerate(lines) if _CUT.match(line)), None)
+            is_cut = _CUT.fullmatch(lines[-1]) is not None
             return Reading(
-                rows=_placed(lines[:cut], texts[position + 1 :]),
-                is_cut=cut is not None,
+                rows=_placed(lines[:-1] if is_cut else lines, texts[position + 1 :]),
+                is_cut=is_cut,
                 binding=seen.bindings.get(handle),
             )
     return Reading(binding=seen.bindings.get(handle))

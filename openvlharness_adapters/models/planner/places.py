@@ -65,6 +65,11 @@ class Region:
     name: str
     box_xyxy_grid: Box
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether its edges are meant: those of a half are, those of `the top` are not."""
+        return self.name.endswith(("half", "third", "quarter"))
+
 
 @attrs.frozen(kw_only=True)
 class Place:
@@ -122,7 +127,7 @@ _PICTURE = (
 )
 _IN = "(?:in|on|from|inside|within|according to|at)"
 _OF_PLAIN = rf"of (?:the|this|that) {_CARRIER}"
-_BEHIND_PICTURE = re.compile(rf"(?P<rest>.*?)(?:^| )(?:(?:{_IN}|of) (?:{_PICTURE})|(?P<of>{_OF_PLAIN}))")
+_BEHIND_PICTURE = re.compile(rf"(?P<rest>.*?)(?:^| )(?:(?:{_IN}|of) (?:{_PICTURE})|here)")
 _BEHIND_REGION = re.compile(rf"(?P<rest>.*?)(?:^| )(?:{_IN}|of) the (?P<region>{_REGION})")
 _WHOLE_OBJECT = re.compile(rf"(?:read|transcribe|what does) (?:the (?P<region>{_REGION})|{_PICTURE})(?P<say> say)?")
 _SHOWN = re.compile(r"(?P<rest>.+) (?:shown|printed|written|given|stated|listed|visible|displayed)")
@@ -150,7 +155,7 @@ def _split_end(words: str) -> tuple[str, Place]:
     which: Which | int | str = "any"
     region: Region | None = None
     found = _BEHIND_PICTURE.fullmatch(words)
-    if found and not (found["plain"] and _follows_of(words, found)):
+    if found and not _is_thing(words, found):
         words, which = found["rest"], _which(found)
     thing = _WHOLE_OBJECT.fullmatch(words)
     if thing and words.startswith("what") == bool(thing["say"]):  # `read the bottom half`, `what does the sign say`
@@ -166,9 +171,10 @@ def _split_end(words: str) -> tuple[str, Place]:
     return words, Place(which=which, region=region)
 
 
-def _follows_of(words: str, found: re.Match[str]) -> bool:
-    """Whether a plain picture word follows `of`, where it may be a thing in the picture, as in `price of the ticket`."""
-    return words[len(found["rest"]) :].lstrip().startswith("of ")
+def _is_thing(words: str, found: re.Match[str]) -> bool:
+    """Whether the picture word may be a thing that the picture shows, as in `price of the ticket`."""
+    behind = words[len(found["rest"]) :].strip()
+    return found["plain"] is not None and behind.startswith("of ") and re.fullmatch(_OF_PLAIN, behind) is None
 
 
 def _which(found: re.Match[str]) -> Which | int | str:

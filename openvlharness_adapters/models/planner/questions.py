@@ -21,9 +21,10 @@ _MOST_LABEL_WORDS = 6
 _BREAK = "¶"  # stands between two sentences, so that no pattern and no label reaches across
 _ABBREVIATED = frozenset({"no.", "nr.", "num.", "st."})
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»]+)[\"“”«»]|(?<!\w)['‘]([^'’]+)['’](?!\w)")
+_CORNER = re.compile(r"\b(top|upper|bottom|lower)-(left|right)\b")
 _SHORT_FORMS = re.compile(r"\b(what|how|it|that|there)['’]s\b")
 _COURTESY_BEFORE = re.compile(
-    r"(?:(?:hello|hi|please|kindly|(?:can|could|would|will) you|i (?:want|would like|need) to know|let me know"
+    r"^(?:(?:hello|hi|please|kindly|(?:can|could|would|will) you|i (?:want|would like|need) to know|let me know"
     r"|(?:tell|give|show) me) )+"
 )
 _COURTESY_BEHIND = re.compile(f"(?:(?: {_BREAK})? (?:please|thanks|thank you|for me))+$")
@@ -175,7 +176,7 @@ def understand(question: str) -> Ask:
 def _plain(question: str) -> str:
     """Lower case, one space apart, without courtesies and punctuation; a sign between sentences becomes a word."""
     text = _QUOTED.sub(lambda found: f" {found[1] or found[2]} ", question.casefold())
-    tokens = _SHORT_FORMS.sub(r"\1 is", text).split()
+    tokens = _SHORT_FORMS.sub(r"\1 is", _CORNER.sub(r"\1 \2", text)).split()
     words: list[str] = []
     for position, token in enumerate(tokens):
         word = token.strip("?!.,;:")

@@ -16,7 +16,7 @@ from openvlharness_adapters.models.planner.looks import CODING, Answer, Call, Ca
 from openvlharness_adapters.models.planner.numbers import decimal_mark, find_number, numbers_of
 from openvlharness_adapters.models.planner.objectives import Kind, Objective, Source
 from openvlharness_adapters.models.planner.questions import Compute, Subtract
-from openvlharness_adapters.models.planner.values import no_region, value_of
+from openvlharness_adapters.models.planner.values import no_region, read_all, value_of
 
 _PRICE = re.compile(r"\d[.,]\d\d(?!\d)")
 _ONE_PLAIN_WORD = "total"  # in any label, also inside a word: subtotal, totals
@@ -88,15 +88,18 @@ def _price_lines(rows: Sequence[Row]) -> list[int]:
     """Positions, from 1, of the lines that end in the price of something.
 
     Words such as `tax` tell sums and payments from goods. Since no list of such words is complete, the receipt's own sums
-    must agree with the choice, wherever it has any.
+    must agree with the choice; where it has none, no line may end in a number that could be a price written otherwise.
     """
     mark = decimal_mark("\n".join(row.text for row in rows))
     goods: list[tuple[int, Decimal]] = []
     others: list[tuple[str, Decimal]] = []
+    doubtful = ""
     for position, row in enumerate(rows, 1):
         tokens = row.text.split()
         prices = [token for token in tokens if _PRICE.search(token) and find_number(token, mark) is not None]
         if not prices:
+            if tokens and find_number(tokens[-1], mark) is not None and "number" not in label_key(row.text):
+                doubtful = doubtful or row.text
             continue
         if len(prices) > 1 or numbers_of(row.text, mark)[0][-1:] != [find_number(prices[0], mark)]:
             raise Cannot(f"it is not plain which price the line “{row.text}” means")
@@ -109,6 +112,8 @@ def _price_lines(rows: Sequence[Row]) -> list[int]:
             goods.append((position, amount))
     if not goods:
         raise Cannot("there are no prices")
+    if doubtful and not others:
+        raise Cannot(f"“{doubtful}” may or may not be a price")
     if others and not _adds_up(sum((amount for _, amount in goods), Decimal(0)), others):
         raise Cannot("the lines that look like prices do not add up to the sum that is printed")
     return [position for position, _ in goods]
@@ -131,9 +136,10 @@ def subtract(ask: Subtract, pictures: tuple[str, ...]) -> Plan[Answer]:
     no_region(ask.place)
     if len(pictures) > 1 and ask.place.which in ("all", "each"):
         raise Cannot("I can take the difference of two values in one picture only")
+    readings = yield from read_all(pictures)
     values = []
     for label in ask.labels:
-        answer = yield from value_of(label, pictures, is_amount=True)
+        answer = yield from value_of(label, readings, is_amount=True)
         token = number_token(answer.text)
         assert token is not None
         values.append(token)

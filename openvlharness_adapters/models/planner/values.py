@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from openvlharness_adapters.models.planner.evidence import Reading
 from openvlharness_adapters.models.planner.fields import Field, find_fields, number_token, same_value
 from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan, look, look_closer, whole
 from openvlharness_adapters.models.planner.places import Place
@@ -14,14 +17,17 @@ _UNCLEAR = "nothing plain"
 
 
 def find_value(ask: FindValue, pictures: tuple[str, ...]) -> Plan[Answer]:
+    """The value with the label that the question names; one for each picture where it asks for several."""
     no_region(ask.place)
     if ask.place.which in ("each", "all") and len(pictures) > 1:
         found: dict[str, Answer] = {}
         for picture in pictures:
-            found[picture] = yield from value_of(ask.label, (picture,), ask.is_amount)
+            readings = yield from read_all((picture,))
+            found[picture] = yield from value_of(ask.label, readings, ask.is_amount)
         text = "; ".join(f"{picture}: {answer.text}" for picture, answer in found.items())
         return Answer(text=text, grounds=" ".join(answer.grounds for answer in found.values()))
-    return (yield from value_of(ask.label, pictures, ask.is_amount))
+    readings = yield from read_all(pictures)
+    return (yield from value_of(ask.label, readings, ask.is_amount))
 
 
 def no_region(place: Place) -> None:
@@ -30,14 +36,19 @@ def no_region(place: Place) -> None:
         raise Cannot(f"I can read the text in the {place.region.name}, but not do this with it")
 
 
-def value_of(label: str, pictures: tuple[str, ...], is_amount: bool) -> Plan[Answer]:
-    """The value with a label, read once more from close by."""
-    found: list[tuple[str, Field]] = []
+def read_all(pictures: tuple[str, ...]) -> Plan[dict[str, Reading]]:
+    """Each picture's text, read once."""
+    readings: dict[str, Reading] = {}
     for picture in pictures:
-        reading = whole((yield from look(picture)), picture)
-        found += [(picture, field) for field in find_fields(reading.rows, label)]
+        readings[picture] = whole((yield from look(picture)), picture)
+    return readings
+
+
+def value_of(label: str, readings: Mapping[str, Reading], is_amount: bool) -> Plan[Answer]:
+    """The value with a label in one of the pictures, read once more from close by."""
+    found = [(picture, field) for picture, reading in readings.items() for field in find_fields(reading.rows, label)]
     if not found:
-        raise Cannot(f"no line in {', '.join(pictures)} is plainly labelled “{label}” with one value behind it")
+        raise Cannot(f"no line in {', '.join(readings)} is plainly labelled “{label}” with one value behind it")
     picture, field = found[0]
     others = [other.value for _, other in found[1:] if not same_value(other.value, field.value)]
     if others:
