@@ -1,8 +1,8 @@
 """Long texts of a log, each written once.
 
 The same evidence stands in a step, in a message and later in a shorter form of its turn; an inventory is the one before
-it with a line more. So a text has a number from its first appearance on, and one that begins as an earlier one did is
-written as what lies between their common beginning and their common end.
+it with some lines more. So a text has a number from its first appearance on, and one that begins as an earlier one did
+is written as runs of that one's lines with what is new between them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ SHORT = 64
 """Characters up to which a text is simply written out."""
 _HEAD = 32  # characters by which an earlier text is found
 _WORTH = 48  # characters that a reference to an earlier text has to save
+_RUN = 10  # characters that a run takes
 
 
 @attrs.define
@@ -67,11 +68,11 @@ class TextTable:
         if isinstance(place.value, str):
             text = place.value
         else:
-            number, head, tail, middle = place.items(4)
+            number, pieces = place.items(2)
             base = self.find(number.whole())
-            if base is None or head.whole() + tail.whole() > len(base):
-                raise place.wrong("a number of an earlier text, lengths within it and a text")
-            text = base[: head.whole()] + middle.text() + base[len(base) - tail.whole() :]
+            if base is None:
+                raise number.wrong("the number of an earlier text")
+            text = "\n".join(_piece_from_json(piece, base.split("\n")) for piece in pieces.items())
         self._add(text)
 
     def _add(self, text: str) -> None:
@@ -82,20 +83,38 @@ class TextTable:
         number = self._newest.get(text[:_HEAD])
         if number is None:
             return text
-        base = self._texts[number]
-        head = _common(base, text)
-        tail = _common(base[: head - 1 if head else None : -1], text[: head - 1 if head else None : -1])
-        middle = text[head : len(text) - tail]
-        return [number, head, tail, middle] if len(middle) + _WORTH < len(text) else text
+        pieces = _pieces(text.split("\n"), self._texts[number].split("\n"))
+        size = sum(len(piece) + 4 if isinstance(piece, str) else _RUN for piece in pieces)
+        return [number, pieces] if size + _WORTH < len(text) else text
 
 
-def _common(left: str, right: str) -> int:
-    """Length of the common beginning, found by halving."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
+def _pieces(lines: list[str], base: list[str]) -> list[object]:
+    """`lines` as runs `[first, count]` of the lines of `base` and texts of what is in none; found in one walk."""
+    places: dict[str, int] = {}
+    for number, line in enumerate(base):
+        places.setdefault(line, number)
+    pieces: list[object] = []
+    run: list[int] = []  # the run that is open, as it stands in `pieces`
+    said: list[str] = []  # new lines that stand in no piece yet
+    for line in lines:
+        following = run[0] + run[1] if run else None
+        if following is not None and following < len(base) and base[following] == line:
+            run[1] += 1
+        elif line in places:
+            if said:
+                pieces.append("\n".join(said))
+            run, said = [places[line], 1], []
+            pieces.append(run)
         else:
-            high = middle - 1
-    return low
+            run = []
+            said.append(line)
+    return [*pieces, "\n".join(said)] if said else pieces
+
+
+def _piece_from_json(place: Place, base: list[str]) -> str:
+    if isinstance(place.value, str):
+        return place.value
+    first, count = (item.whole() for item in place.items(2))
+    if first + count > len(base):
+        raise place.wrong(f"a run of {len(base)} lines")
+    return "\n".join(base[first : first + count])
