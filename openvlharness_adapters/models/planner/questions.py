@@ -65,7 +65,8 @@ _COUNT = re.compile(
     f"|(?:count|what is the number of|the number of) {_ALL}(?P<number>{_KIND})"
 )
 _COMPUTE = re.compile(
-    f"(?:{_FIND_OUT} )?(?:the )?(?P<named>{_OPERATION}) (?:of )?{_ALL}(?P<kind>numbers?|prices?)"
+    # `the total price` is what a receipt calls its total, not a sum that is to be made
+    f"(?:{_FIND_OUT} )?(?:the )?(?P<named>{_OPERATION}) (?:of {_ALL}(?P<kind>numbers|prices)|(?P<one_of>numbers?|prices?))"
     f"|(?:which|what) (?P<which>number|price) is (?:the )?(?P<ranked>{_OPERATION})"
     f"|(?:add up|sum up|add) {_ALL}(?P<added>numbers|prices)"
 )
@@ -203,7 +204,9 @@ def _compute(words: str, place: Place) -> Ask | None:
     if found is None:
         return None
     operation = "sum" if found["added"] else _OPERATIONS[found["named"] or found["ranked"]]
-    domain = found["kind"] or found["which"] or found["added"]
+    domain = found["kind"] or found["one_of"] or found["which"] or found["added"]
+    if found["one_of"] and operation == "sum":
+        return None
     return Compute(operation=operation, domain="prices" if domain.startswith("price") else "numbers", place=place)
 
 

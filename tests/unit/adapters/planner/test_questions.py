@@ -72,6 +72,8 @@ UNDERSTOOD: dict[str, Ask] = {
     "What is the total of all prices in both pictures?": Compute(operation="sum", domain="prices", place=Place(which="all")),
     "Which number is the largest?": Compute(operation="largest", domain="numbers", place=ANYWHERE),
     "What is the lowest price?": Compute(operation="smallest", domain="prices", place=ANYWHERE),
+    "What is the average price?": Compute(operation="average", domain="prices", place=ANYWHERE),
+    "What is the total price?": _value("total price"),
     "Calculate the average of the numbers": Compute(operation="average", domain="numbers", place=ANYWHERE),
     "How many lines of text are there?": Compute(operation="count", domain="lines", place=ANYWHERE),
     "How many words can you see in the picture?": Compute(operation="count", domain="words", place=ANYWHERE),
