@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 import attrs
+
+from openvlharness_core.jsonable import nested_too_deeply
 
 Usage = Mapping[str, float]
 """Numeric fields by dotted key, such as `prompt_tokens` or `prompt_tokens_details.cached_tokens`."""
@@ -26,16 +27,24 @@ class Spent:
     usage: Usage = attrs.field(factory=dict, hash=False)
 
 
-def flat_usage(usage: object, prefix: str = "") -> dict[str, float]:
+_LARGEST = 1e300
+"""Anything that is counted is smaller, and sums of such numbers stay finite."""
+
+
+def flat_usage(usage: object) -> dict[str, float]:
     """Every finite number of a usage object, nested ones by dotted key; anything else is left out."""
-    if not isinstance(usage, Mapping):
-        return {}
+    return {} if nested_too_deeply(usage) else _flat(usage, "")
+
+
+def _flat(usage: object, prefix: str) -> dict[str, float]:
     flat: dict[str, float] = {}
+    if not isinstance(usage, Mapping):
+        return flat
     for key, value in usage.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            flat.update(flat_usage(value, f"{name}."))
-        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            flat.update(_flat(value, f"{name}."))
+        elif isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST < value < _LARGEST:
             flat[name] = value
     return flat
 

@@ -65,8 +65,10 @@ def sound_findings(findings: Findings) -> Findings:
 
     Raises:
         MalformedResultError: data that is not JSON, naming the place.
-        Exception: no findings at all, in whatever way that shows; a bug in the tool.
+        TypeError: no findings at all; a bug in the tool.
     """
+    if not isinstance(findings, Findings):
+        raise TypeError(f"perform: expected Findings, got {type(findings).__name__}")
     if not isinstance(findings.data, Mapping):
         raise MalformedResultError("data", f"an object, got {type(findings.data).__name__}")
     return attrs.evolve(

@@ -12,6 +12,10 @@ from openvlharness_core.messages import ModelReply, ModelRequest, VirtualCall
 Scripted = ModelReply | Exception | Callable[[ModelRequest], ModelReply]
 
 
+def _listed(replies: Iterable[Scripted]) -> list[Scripted]:
+    return list(replies)
+
+
 @attrs.define
 class ScriptedModel:
     """Answers with `replies` in order: a reply, an error to raise, or a function of the request.
@@ -19,7 +23,7 @@ class ScriptedModel:
     Fails on a request that was not scripted; `assert_spent` fails on a reply that was never asked for.
     """
 
-    replies: list[Scripted] = attrs.field(converter=list)
+    replies: list[Scripted] = attrs.field(converter=_listed)
     requests: list[ModelRequest] = attrs.field(factory=list, init=False)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
