@@ -47,19 +47,23 @@ def differences(recorded: object, today: object, place: str) -> Iterator[Differe
     if isinstance(recorded, dict) and isinstance(today, dict):
         for key in (*recorded, *(key for key in today if key not in recorded)):
             below = f"{place}.{key}" if place else str(key)
-            yield from differences(recorded.get(key, NOTHING), today.get(key, NOTHING), below)
+            if key not in recorded or key not in today:
+                yield Difference(place=below, recorded=recorded.get(key, NOTHING), today=today.get(key, NOTHING))
+            else:
+                yield from differences(recorded[key], today[key], below)
     elif isinstance(recorded, list) and isinstance(today, list):
-        for position in range(max(len(recorded), len(today))):
-            yield from differences(_item(recorded, position), _item(today, position), f"{place}[{position}]")
+        shared = min(len(recorded), len(today))
+        for position in range(shared):
+            yield from differences(recorded[position], today[position], f"{place}[{position}]")
+        for position, item in enumerate(recorded[shared:], shared):
+            yield Difference(place=f"{place}[{position}]", recorded=item, today=NOTHING)
+        for position, item in enumerate(today[shared:], shared):
+            yield Difference(place=f"{place}[{position}]", recorded=NOTHING, today=item)
     elif isinstance(recorded, str) and isinstance(today, str):
         if recorded != today:
             yield Difference(place=place, recorded=recorded, today=today, position=_first_difference(recorded, today))
     elif recorded != today or isinstance(recorded, bool) != isinstance(today, bool):
         yield Difference(place=place, recorded=recorded, today=today)
-
-
-def _item(items: list[object], position: int) -> object:
-    return items[position] if position < len(items) else NOTHING
 
 
 def _first_difference(left: str, right: str) -> int:
