@@ -151,6 +151,7 @@ def kill_and_continue(folder: Path, *, dies_after: int = 0, dies_at: int = 0) ->
 def main(root: Path, every: int) -> None:
     asyncio.run(ask(_made(root / "warm"), FIRST))  # whatever is made at first use, children find made
     asyncio.run(DirectoryReportStore(InlineOffload()).load_checkpoint(str(root / "warm" / "run")))
+    gc.disable()  # children live for a moment
     gc.freeze()
     child(root / "whole", FIRST)
     saves, operations = json.loads((root / "whole" / f"counts.{FIRST}").read_text())

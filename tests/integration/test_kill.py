@@ -12,7 +12,6 @@ import pytest
 from tests.architecture.rooms import ROOT
 from tests.integration.dying import FIRST, SECOND, TURNS
 
-
 pytestmark = pytest.mark.xdist_group("kill")  # one worker, since the children are asked for both tests at once
 
 
