@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from dependency_injector import containers, providers
 
-from openvlharness_app import building
 from openvlharness_app.availability import unavailable
+from openvlharness_app.building import backends, models, services, tools
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.lifetime import Lifetime
 from openvlharness_app.loading import load_agent_config
@@ -20,38 +20,32 @@ from openvlharness_app.settings import Settings
 from openvlharness_core import MainAgent
 
 
-def _report_store(offload: object) -> object:
-    from openvlharness_adapters.files.report_store import DirectoryReportStore
-
-    return DirectoryReportStore(offload=offload)  # type: ignore[arg-type]
-
-
 class AgentContainer(containers.DeclarativeContainer):
     """Everything that one agent is made of; each provider makes one object and keeps it."""
 
     settings = providers.Dependency(instance_of=Settings)
     lifetime = providers.Singleton(Lifetime)
-    profile = providers.Singleton(building.profile_of, settings)
-    prompts = providers.Singleton(building.prompt_bundle, profile)
-    service_client = providers.Singleton(building.service_client, lifetime)
+    profile = providers.Singleton(models.profile_of, settings)
+    prompts = providers.Singleton(models.prompt_bundle, profile)
+    service_client = providers.Singleton(services.service_client, lifetime)
 
-    clock = providers.Singleton(building.system_clock)
-    offload = providers.Singleton(building.offload_threads, lifetime)
+    clock = providers.Singleton(services.system_clock)
+    offload = providers.Singleton(services.offload_threads, lifetime)
     tracer: providers.Provider[object] = providers.Object(None)
     token_counter: providers.Provider[object] = providers.Object(None)
-    image_codec = providers.Singleton(building.pillow_codec, settings)
-    image_fetcher = providers.Singleton(building.image_fetcher, settings, offload, clock, lifetime)
-    report_store = providers.Singleton(_report_store, offload)
+    image_codec = providers.Singleton(services.pillow_codec, settings)
+    image_fetcher = providers.Singleton(services.image_fetcher, settings, offload, clock, lifetime)
+    report_store = providers.Singleton(services.report_store, offload)
 
-    chat_model = providers.Singleton(building.chat_model, settings, profile, service_client.provider, clock, tracer)
-    zoom_backend = providers.Singleton(building.zoom_backend, settings, image_codec, offload)
-    ocr_backend = providers.Singleton(building.ocr_backend, settings, image_codec, offload)
+    chat_model = providers.Singleton(models.chat_model, settings, profile, service_client.provider, clock, tracer)
+    zoom_backend = providers.Singleton(backends.zoom_backend, settings, image_codec, offload)
+    ocr_backend = providers.Singleton(backends.ocr_backend, settings, image_codec, offload)
     code_generator = providers.Singleton(
-        building.code_generator, settings, profile, prompts, service_client.provider, clock, tracer
+        models.code_generator, settings, profile, prompts, service_client.provider, clock, tracer
     )
-    code_executor = providers.Singleton(building.code_executor, settings)
+    code_executor = providers.Singleton(backends.code_executor, settings)
     toolset = providers.Singleton(
-        building.toolset,
+        tools.toolset,
         settings,
         zoom_backend.provider,
         ocr_backend.provider,
@@ -62,7 +56,7 @@ class AgentContainer(containers.DeclarativeContainer):
         MainAgent,
         model=chat_model,
         toolset=toolset,
-        policy=providers.Singleton(building.turn_policy, settings, profile, prompts),
+        policy=providers.Singleton(tools.turn_policy, settings, profile, prompts),
         codec=image_codec,
         fetcher=image_fetcher,
         offload=offload,
@@ -72,7 +66,7 @@ class AgentContainer(containers.DeclarativeContainer):
         report_store=report_store,
         limits=profile.provided.image_limits,
         remote_images=profile.provided.remote_images,
-        model_name=providers.Singleton(building.model_name, settings, profile),
+        model_name=providers.Singleton(models.model_name, settings, profile),
     )
 
 
@@ -83,7 +77,7 @@ def build_container(config: Settings | str | os.PathLike[str] | Mapping[str, obj
         ConfigurationError: every fault of the configuration, or everything it selects that this version does not bring.
     """
     settings = config if isinstance(config, Settings) else load_agent_config(config)
-    faults = unavailable(settings, building.profile_of(settings))
+    faults = unavailable(settings, models.profile_of(settings))
     if faults:
         raise ConfigurationError(faults)
     return AgentContainer(settings=settings)

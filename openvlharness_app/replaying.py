@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from openvlharness_app.building import pillow_codec, profile_of, prompt_bundle, turn_policy
+from openvlharness_app.building.models import profile_of, prompt_bundle
+from openvlharness_app.building.services import pillow_codec
+from openvlharness_app.building.tools import turn_policy
 from openvlharness_app.catalogue import selected_capabilities
 from openvlharness_app.settings import Settings
 from openvlharness_core import Difference, Report, Toolset, replay

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
         NewPage,
         Registered,
     )
+    from openvlharness_core.cameras import CameraTrajectory
     from openvlharness_core.capabilities.base import Capability
     from openvlharness_core.capabilities.hands import Hands
     from openvlharness_core.capabilities.toolset import Toolset
+    from openvlharness_core.depth import DepthMap
+    from openvlharness_core.detections import Detections
     from openvlharness_core.errors import (
         BackendError,
         BackendTimeoutError,
@@ -67,10 +70,17 @@ if TYPE_CHECKING:
     from openvlharness_core.ports.clock import Clock
     from openvlharness_core.ports.code import CodeExecutor, CodeGenerator
     from openvlharness_core.ports.fetcher import ImageFetcher
-    from openvlharness_core.ports.imaging import ImageCodec
+    from openvlharness_core.ports.imaging import EvidenceRenderer, ImageCodec, RenderedImage
     from openvlharness_core.ports.model import ChatModel
     from openvlharness_core.ports.offload import Offload
-    from openvlharness_core.ports.perception import OcrBackend, ZoomBackend
+    from openvlharness_core.ports.perception import (
+        CameraBackend,
+        DepthBackend,
+        GroundingBackend,
+        OcrBackend,
+        ZoomBackend,
+    )
+    from openvlharness_core.ports.seeking import ImageSearchBackend, PageBackend, TextSearchBackend
     from openvlharness_core.ports.store import ReportStore
     from openvlharness_core.ports.tokens import TokenCounter
     from openvlharness_core.ports.tracer import Tracer
@@ -78,6 +88,7 @@ if TYPE_CHECKING:
     from openvlharness_core.prompts import PromptBundle
     from openvlharness_core.question import Exchange, ImageInput, Intake, Question
     from openvlharness_core.results import Answered, Attempt, Crop, Outcome, TextLine, Transcription
+    from openvlharness_core.seeking import SearchItem, SearchResults, VisitedPage
     from openvlharness_core.usage import Spent
 
 _HOMES = {
@@ -88,6 +99,8 @@ _HOMES = {
     "BackendTimeoutError": "errors",
     "BackendUnavailableError": "errors",
     "CallFailure": "calls",
+    "CameraBackend": "ports.perception",
+    "CameraTrajectory": "cameras",
     "Cancellation": "agent.watch",
     "Capability": "capabilities.base",
     "CapabilityResult": "calls",
@@ -100,13 +113,18 @@ _HOMES = {
     "CompactionStep": "agent.steps",
     "ContextLengthError": "errors",
     "Crop": "results",
+    "DepthBackend": "ports.perception",
+    "DepthMap": "depth",
+    "Detections": "detections",
     "Difference": "agent.comparing",
     "EncodedImage": "pictures",
     "EnvironmentUpdateStep": "agent.steps",
+    "EvidenceRenderer": "ports.imaging",
     "Exchange": "question",
     "FetchError": "errors",
     "Findings": "calls",
     "Finished": "agent.steps",
+    "GroundingBackend": "ports.perception",
     "Hands": "capabilities.hands",
     "HarnessError": "errors",
     "ImageCodec": "ports.imaging",
@@ -115,6 +133,7 @@ _HOMES = {
     "ImageInput": "question",
     "ImageLimits": "pictures",
     "ImagePart": "messages",
+    "ImageSearchBackend": "ports.seeking",
     "Intake": "question",
     "InvalidQuestionError": "errors",
     "MainAgent": "agent.runner",
@@ -133,19 +152,24 @@ _HOMES = {
     "OcrBackend": "ports.perception",
     "Offload": "ports.offload",
     "Outcome": "results",
+    "PageBackend": "ports.seeking",
     "Part": "messages",
     "Picture": "pictures",
     "PromptBundle": "prompts",
     "Question": "question",
     "Registered": "calls",
     "RemotePicture": "pictures",
+    "RenderedImage": "ports.imaging",
     "Report": "agent.report",
     "ReportStore": "ports.store",
     "SavedFileError": "errors",
+    "SearchItem": "seeking",
+    "SearchResults": "seeking",
     "Spent": "usage",
     "SystemMessage": "messages",
     "TextLine": "results",
     "TextPart": "messages",
+    "TextSearchBackend": "ports.seeking",
     "TokenCounter": "ports.tokens",
     "ToolExecutionError": "errors",
     "ToolFailure": "errors",
@@ -161,6 +185,7 @@ _HOMES = {
     "UnsupportedQueryError": "errors",
     "UserMessage": "messages",
     "VirtualCall": "messages",
+    "VisitedPage": "seeking",
     "Workspace": "memory.workspace",
     "ZoomBackend": "ports.perception",
     "replay": "agent.replay",
@@ -174,6 +199,8 @@ __all__ = [
     "BackendTimeoutError",
     "BackendUnavailableError",
     "CallFailure",
+    "CameraBackend",
+    "CameraTrajectory",
     "Cancellation",
     "Capability",
     "CapabilityResult",
@@ -186,13 +213,18 @@ __all__ = [
     "CompactionStep",
     "ContextLengthError",
     "Crop",
+    "DepthBackend",
+    "DepthMap",
+    "Detections",
     "Difference",
     "EncodedImage",
     "EnvironmentUpdateStep",
+    "EvidenceRenderer",
     "Exchange",
     "FetchError",
     "Findings",
     "Finished",
+    "GroundingBackend",
     "Hands",
     "HarnessError",
     "ImageCodec",
@@ -201,6 +233,7 @@ __all__ = [
     "ImageInput",
     "ImageLimits",
     "ImagePart",
+    "ImageSearchBackend",
     "Intake",
     "InvalidQuestionError",
     "MainAgent",
@@ -219,19 +252,24 @@ __all__ = [
     "OcrBackend",
     "Offload",
     "Outcome",
+    "PageBackend",
     "Part",
     "Picture",
     "PromptBundle",
     "Question",
     "Registered",
     "RemotePicture",
+    "RenderedImage",
     "Report",
     "ReportStore",
     "SavedFileError",
+    "SearchItem",
+    "SearchResults",
     "Spent",
     "SystemMessage",
     "TextLine",
     "TextPart",
+    "TextSearchBackend",
     "TokenCounter",
     "ToolExecutionError",
     "ToolFailure",
@@ -247,6 +285,7 @@ __all__ = [
     "UnsupportedQueryError",
     "UserMessage",
     "VirtualCall",
+    "VisitedPage",
     "Workspace",
     "ZoomBackend",
     "replay",

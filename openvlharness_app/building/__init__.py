@@ -1,0 +1,1 @@
+"""Making one adapter each from finished settings; the container says when."""
