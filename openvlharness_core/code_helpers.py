@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from openvlharness_core.errors import MalformedResultError
-from openvlharness_core.masks import decode_mask
+from openvlharness_core.masks import runs_of_all
+
+_COLUMNS = 64  # of masks that are compared at a time; their pixels must stay below 2**24, where float32 stops counting
 
 
 def decode_masks(binding: Mapping[str, Any]) -> NDArray[np.bool_]:
@@ -21,20 +23,14 @@ def decode_masks(binding: Mapping[str, Any]) -> NDArray[np.bool_]:
     Raises:
         ValueError: the binding has no masks, or one of them is no COCO RLE of the picture's size.
     """
-    masks = binding.get("pred_masks")
+    masks = _field(binding, "pred_masks")
     if masks is None:
         raise ValueError("pred_masks is None: this backend gives boxes only")
-    height, width = int(binding["orig_img_h"]), int(binding["orig_img_w"])
-    decoded = np.zeros((len(masks), height, width), dtype=bool)
-    for position, mask in enumerate(masks):
-        try:
-            plane = decode_mask(mask, f"pred_masks[{position}]")
-        except MalformedResultError as error:
-            raise ValueError(str(error)) from None
-        if plane.shape != (height, width):
-            raise ValueError(f"pred_masks[{position}]: expected size {[height, width]}, got {list(plane.shape)}")
-        decoded[position] = plane
-    return decoded
+    size = int(_field(binding, "orig_img_h")), int(_field(binding, "orig_img_w"))
+    try:
+        return runs_of_all(masks, size, "pred_masks").decoded()
+    except MalformedResultError as error:
+        raise ValueError(str(error)) from None
 
 
 def box_iou(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
@@ -52,25 +48,27 @@ def mask_iou(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     left, right = _masks(a, "a"), _masks(b, "b")
     if left.shape[1:] != right.shape[1:]:
         raise ValueError(f"expected masks of one size, got {left.shape[1:]} and {right.shape[1:]}")
-    first = left.reshape(len(left), -1).astype(np.float32)
-    second = right.reshape(len(right), -1).astype(np.float32)
-    inner = (first @ second.T).astype(np.float64)
-    outer = first.sum(axis=1, dtype=np.float64)[:, None] + second.sum(axis=1, dtype=np.float64)[None, :] - inner
+    inner = np.zeros((len(left), len(right)))
+    for column in range(0, left.shape[2], _COLUMNS):  # strip by strip: a hundred masks as floats would fill the memory
+        first, second = (_floats(masks[:, :, column : column + _COLUMNS]) for masks in (left, right))
+        inner += first @ second.T
+    outer = _counts(left)[:, None] + _counts(right)[None, :] - inner
     return _ratio(inner, outer)
 
 
 def depth_at(depth: Mapping[str, Any] | ArrayLike, x: float, y: float) -> float:
     """The depth under pixel (x, y), of a `depth_result` binding or of its array; in metres if it is metric."""
     plane = _plane(depth)
-    column, row = int(np.floor(x)), int(np.floor(y))
     height, width = plane.shape
-    if not (0 <= column < width and 0 <= row < height):
+    if not (0 <= x < width and 0 <= y < height):  # nor is NaN
         raise ValueError(f"expected a pixel of {width}x{height}, got x={x}, y={y}")
-    return float(plane[row, column])
+    return float(plane[int(y), int(x)])
 
 
 def unproject(depth: Mapping[str, Any] | ArrayLike, intrinsics: ArrayLike) -> NDArray[np.float64]:
     """The point of every pixel in camera axes (x right, y down, z forward), shape (height, width, 3).
+
+    Pixel (x, y) stands for the ray through x, y of the intrinsics, as the models count that depth maps come from.
 
     Args:
         depth: a `depth_result` binding or its array.
@@ -80,8 +78,10 @@ def unproject(depth: Mapping[str, Any] | ArrayLike, intrinsics: ArrayLike) -> ND
     matrix = np.asarray(intrinsics, dtype=np.float64)
     if matrix.shape != (3, 3):
         raise ValueError(f"expected intrinsics of shape (3, 3), got {matrix.shape}")
+    if not np.isfinite(matrix).all() or np.linalg.det(matrix) == 0:
+        raise ValueError(f"expected intrinsics that can be inverted, got {matrix.tolist()}")
     rows, columns = np.mgrid[: plane.shape[0], : plane.shape[1]].astype(np.float64)
-    rays = np.stack([columns + 0.5, rows + 0.5, np.ones_like(plane)], axis=-1) @ np.linalg.inv(matrix).T
+    rays = np.stack([columns, rows, np.ones_like(plane)], axis=-1) @ np.linalg.inv(matrix).T
     points: NDArray[np.float64] = rays * plane[..., None]
     return points
 
@@ -96,6 +96,22 @@ def map_boxes(boxes: ArrayLike, to_source: ArrayLike) -> NDArray[np.float64]:
     points = np.stack([np.stack([x, y, np.ones_like(x)], axis=-1) for x in (x1, x2) for y in (y1, y2)])
     mapped = points @ affine.T
     return np.concatenate([mapped.min(axis=0), mapped.max(axis=0)], axis=1)
+
+
+def _floats(strip: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """(N, height, columns) as (N, pixels), column by column: that is how decoded masks lie in memory."""
+    return strip.transpose(0, 2, 1).reshape(len(strip), -1).astype(np.float32)
+
+
+def _counts(masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.array([np.count_nonzero(mask) for mask in masks], dtype=np.float64)
+
+
+def _field(binding: object, name: str) -> Any:
+    if not isinstance(binding, Mapping) or name not in binding:
+        found = f"one with {', '.join(map(str, binding))}" if isinstance(binding, Mapping) else type(binding).__name__
+        raise ValueError(f"expected a binding with {name}, got {found}")
+    return binding[name]
 
 
 def _boxes(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -126,7 +142,7 @@ def _masks(values: ArrayLike, name: str) -> NDArray[np.bool_]:
 
 
 def _plane(depth: Mapping[str, Any] | ArrayLike) -> NDArray[Any]:
-    array = np.asarray(depth["depth_meters"] if isinstance(depth, Mapping) else depth)
+    array = np.asarray(_field(depth, "depth_meters") if isinstance(depth, Mapping) else depth)
     if array.ndim != 2:
         raise ValueError(f"expected depth of shape (height, width), got {array.shape}")
     return array

@@ -33,8 +33,9 @@ class DepthMap:
     def __attrs_post_init__(self) -> None:
         if self.values.size == 0:
             raise MalformedResultError("depth.values", f"at least one pixel, got {self.values.shape}")
-        if float(self.values.min()) < 0:
-            raise MalformedResultError("depth.values", "distances of at least 0")
+        nearest = float(self.values.min())
+        if nearest < 0:
+            raise MalformedResultError("depth.values", f"distances of at least 0, got {nearest:g}")
         if type(self.is_metric) is not bool:
             raise MalformedResultError("depth.is_metric", f"true or false, got {self.is_metric!r:.40}")
 

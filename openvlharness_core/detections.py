@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from openvlharness_core.arrays import locked_floats, size_hw
 from openvlharness_core.errors import MalformedResultError
-from openvlharness_core.masks import share_outside
+from openvlharness_core.masks import runs_of_all
 
 OUTSIDE_LIMIT = 0.25
 """How much of a mask may lie outside its box, widened by a pixel; more means row-by-row data."""
@@ -32,7 +32,7 @@ def _size(value: object) -> tuple[int, int]:
 def _masks(values: object) -> tuple[Mapping[str, Any], ...] | None:
     if values is not None and not isinstance(values, list | tuple):
         raise MalformedResultError("pred_masks", f"a list of RLE masks or null, got {type(values).__name__}")
-    return None if values is None else tuple(values)
+    return None if values is None else tuple(dict(mask) if isinstance(mask, Mapping) else mask for mask in values)
 
 
 @attrs.frozen(kw_only=True)
@@ -47,8 +47,8 @@ class Detections:
         unnamed: regions it saw and could not name, such as shapes cut by the edge; `None` if it does not tell.
 
     Raises:
-        MalformedResultError: lengths that differ, booleans, numbers out of range, corners out of order, masks of
-            another size, or more than a quarter of a mask outside its box.
+        MalformedResultError: lengths that differ, booleans, numbers out of range, corners out of order, masks that are
+            no COCO RLE or of another size, or more than a quarter of a mask outside its box.
     """
 
     boxes_xyxy_px: NDArray[np.float32] = attrs.field(
@@ -64,6 +64,8 @@ class Detections:
 
     def __attrs_post_init__(self) -> None:
         count = len(self)
+        if self.unnamed is not None and (type(self.unnamed) is not int or self.unnamed < 0):
+            raise MalformedResultError("unnamed", f"a count of at least 0 or null, got {self.unnamed!r:.40}")
         if len(self.scores) != count:
             raise MalformedResultError("pred_scores", f"one for each of {count} boxes, got {len(self.scores)}")
         if count and not ((self.scores >= 0) & (self.scores <= 1)).all():
@@ -72,8 +74,7 @@ class Detections:
         if self.masks is not None:
             if len(self.masks) != count:
                 raise MalformedResultError("pred_masks", f"one for each of {count} boxes, got {len(self.masks)}")
-            for position, mask in enumerate(self.masks):
-                self._check_mask(position, mask)
+            self._check_masks(self.masks)
 
     def _check_boxes(self) -> None:
         height, width = self.size_hw
@@ -83,11 +84,10 @@ class Detections:
         if not ((x1 >= -1) & (y1 >= -1) & (x2 <= width + 1) & (y2 <= height + 1)).all():
             raise MalformedResultError("pred_boxes", f"corners inside {width}x{height} pixels")
 
-    def _check_mask(self, position: int, mask: object) -> None:
-        place = f"pred_masks[{position}]"
-        if not isinstance(mask, Mapping) or list(mask.get("size") or ()) != list(self.size_hw):
-            raise MalformedResultError(f"{place}.size", f"{list(self.size_hw)} like the picture")
-        x1, y1, x2, y2 = (float(v) for v in self.boxes_xyxy_px[position])
-        outside = share_outside(mask, (x1 - 1, y1 - 1, x2 + 1, y2 + 1), place)
-        if outside > OUTSIDE_LIMIT:
-            raise MalformedResultError(place, f"a mask inside its box, got {outside:.0%} outside (row by row?)")
+    def _check_masks(self, masks: tuple[Mapping[str, Any], ...]) -> None:
+        widened = self.boxes_xyxy_px + np.array([-1, -1, 1, 1], np.float32)
+        outside = runs_of_all(masks, self.size_hw, "pred_masks").shares_outside(widened)
+        if (outside > OUTSIDE_LIMIT).any():
+            worst = int(np.argmax(outside))
+            found = f"{outside[worst]:.0%} outside (row by row?)"
+            raise MalformedResultError(f"pred_masks[{worst}]", f"a mask inside its box, got {found}")

@@ -54,6 +54,7 @@ PROMPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "tool_image_search": (),
     "tool_web_visit": (),
     # evidence
+    "kept_in_binding": ("binding",),
     "region_of_image": ("handle", "region", "source"),
     "zoom": ("image", "handle", "region", "size"),
     "ocr_text": ("image", "text"),
@@ -67,30 +68,33 @@ PROMPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "coding_error": ("error",),
     "coding_image": ("handle",),
     "grounding_found": ("count", "query", "image", "boxes"),
-    "grounding_rest": ("count", "binding"),
+    "grounding_rest": ("count",),
     "grounding_none": ("query", "image"),
     "grounding_unnamed": ("count",),
     "grounding_masks": ("handle",),
     "grounding_boxes": ("handle",),
-    "depth_metric": ("image", "shape", "nearest", "median", "farthest", "binding", "handle"),
-    "depth_relative": ("image", "shape", "nearest", "median", "farthest", "binding", "handle"),
+    "depth_metric": ("image", "shape", "nearest", "median", "farthest"),
+    "depth_relative": ("image", "shape", "nearest", "median", "farthest"),
+    "depth_picture": ("handle",),
     "camera_intro": ("count", "reference"),
     "camera_line": ("image", "translation", "rotation", "forward", "yaw", "pitch", "roll"),
     "camera_directions": (),
     "camera_translation_salient": ("direction", "details", "distance"),
     "camera_translation_small": ("direction", "details", "distance"),
     "camera_translation_unscaled": ("direction", "details"),
+    "camera_translation_unmoved": ("details",),
     "camera_translation_unknown": (),
     "camera_rotation_salient": ("angle",),
     "camera_rotation_small": ("angle",),
     "camera_convention": (),
     "camera_scale_unknown": (),
     "camera_note": ("note",),
-    "camera_picture": ("handle", "binding"),
+    "camera_picture": ("handle",),
     "search_results": ("query", "search_type"),
     "search_nothing": ("query", "reason"),
     "search_summary": ("summary",),
     "search_note": ("note",),
+    "search_rest": ("count",),
     "image_search_results": ("image",),
     "image_search_nothing": ("image", "reason"),
     "page_read": ("page", "title", "evidence", "summary"),
@@ -102,6 +106,8 @@ PROMPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "code_revision": ("program", "error", "output"),
 }
 """Key of each text to the fields it may use."""
+PROMPT_WORDS: Mapping[str, int] = {"camera_directions": 6}
+"""Texts that are lists of words: how many there have to be."""
 
 
 class PromptBundleError(HarnessError):
@@ -132,6 +138,8 @@ class PromptBundle:
                 faults.append(f"{key}: expected a text, got {type(text).__name__}")
             elif not Template(text).is_valid():
                 faults.append(f"{key}: expected $name, ${{name}} or $$, got a stray $")
+            elif len(text.split()) != PROMPT_WORDS.get(key, len(text.split())):
+                faults.append(f"{key}: expected {PROMPT_WORDS[key]} words, got {len(text.split())}")
             else:
                 faults += [
                     f"{key}: expected fields {', '.join(fields) or '(none)'}, got ${name}"

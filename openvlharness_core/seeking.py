@@ -12,9 +12,21 @@ SearchType = Literal["search", "images", "news", "scholar", "maps", "places", "s
 SEARCH_TYPES: tuple[SearchType, ...] = get_args(SearchType)
 
 
-def _http(url: str | None, place: str) -> None:
-    if url is not None and not url.lower().startswith(("http://", "https://", "file://")):
-        raise MalformedResultError(place, f"an http(s) or file URL, got {url[:80]!r}")
+def _http(url: object, place: str) -> None:
+    if not isinstance(url, str) or not url.lower().startswith(("http://", "https://", "file://")):
+        raise MalformedResultError(place, f"an http(s) or file URL, got {url!r:.80}")
+
+
+def _texts(value: object, place: str, *names: str) -> None:
+    for name in names:
+        text = getattr(value, name)
+        if not isinstance(text, str):
+            raise MalformedResultError(f"{place}.{name}", f"a text, got {type(text).__name__}")
+
+
+def _list_of(kind: type, values: object, place: str) -> None:
+    if not isinstance(values, tuple | list) or not all(isinstance(value, kind) for value in values):
+        raise MalformedResultError(place, f"a tuple of {kind.__name__}, got {values!r:.80}")
 
 
 @attrs.frozen(kw_only=True)
@@ -40,10 +52,18 @@ class SearchItem:
     details: tuple[tuple[str, str], ...] = ()
 
     def __attrs_post_init__(self) -> None:
+        _texts(self, "items", "title", "source", "snippet")
         if not self.title.strip():
             raise MalformedResultError("items.title", "a text, got a blank")
-        _http(self.url, "items.url")
-        _http(self.thumbnail_url, "items.thumbnail_url")
+        for name in ("url", "thumbnail_url"):
+            if getattr(self, name) is not None:
+                _http(getattr(self, name), f"items.{name}")
+        if not isinstance(self.thumbnail, bytes | None):
+            raise MalformedResultError("items.thumbnail", f"bytes or null, got {type(self.thumbnail).__name__}")
+        _list_of(tuple, self.details, "items.details")
+        for pair in self.details:
+            if [type(text) for text in pair] != [str, str]:
+                raise MalformedResultError("items.details", f"(name, value) in texts, got {pair!r:.80}")
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +83,9 @@ class SearchResults:
     note: str = ""
 
     def __attrs_post_init__(self) -> None:
-        if bool(self.items) == bool(self.nothing_relevant):
+        _list_of(SearchItem, self.items, "items")
+        _texts(self, "results", "summary", "nothing_relevant", "note")
+        if bool(self.items) == bool(self.nothing_relevant.strip()):
             raise MalformedResultError("nothing_relevant", "a reason exactly when there are no items")
 
 
@@ -89,5 +111,8 @@ class VisitedPage:
 
     def __attrs_post_init__(self) -> None:
         _http(self.url, "pages.url")
-        if self.ok == bool(self.reason):
+        _texts(self, "pages", "title", "evidence", "summary", "reason")
+        if type(self.ok) is not bool:
+            raise MalformedResultError("pages.ok", f"true or false, got {self.ok!r:.40}")
+        if self.ok == bool(self.reason.strip()):
             raise MalformedResultError("pages.reason", "a reason exactly when the page could not be read")

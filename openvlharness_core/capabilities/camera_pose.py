@@ -9,10 +9,12 @@ import attrs
 
 from openvlharness_core.calls import Findings, NewBinding, NewImage, Registered
 from openvlharness_core.cameras import CameraTrajectory
+from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.motion import Motion, motions
-from openvlharness_core.errors import MalformedResultError
+from openvlharness_core.capabilities.regions import region_note
+from openvlharness_core.errors import MalformedResultError, ToolExecutionError
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import ImagePart, Part, TextPart
 from openvlharness_core.ports.imaging import EvidenceRenderer
@@ -21,6 +23,8 @@ from openvlharness_core.prompts import PromptBundle
 
 SALIENT_METRES = 1.0
 SALIENT_DEGREES = 10.0
+METRES_NOISE, DEGREES_NOISE = 1e-6, 1e-4
+"""What float32 matrices may take from a motion of exactly that much; nothing that is printed shows it."""
 COORDINATE_SYSTEM = "camera axes: +X right, +Y down, +Z forward; extrinsics are world-to-camera"
 
 _PARAMETERS = object_schema(
@@ -72,14 +76,22 @@ class CameraPoseCapability:
         looked_up = [await hands.image(alias) for alias in cast("list[str]", arguments["image_ids"])]
         handles = [record.handle for record, _ in looked_up]
         pictures = [picture.full for _, picture in looked_up]
-        answered = await hands.within(
-            self.timeout_seconds,
-            "camera_pose",
-            self.backend.trace(pictures, timeout_seconds=self.timeout_seconds),
-        )
-        path = answered.value
+        try:
+            answered = await hands.within(
+                self.timeout_seconds,
+                "camera_pose",
+                self.backend.trace(pictures, timeout_seconds=self.timeout_seconds),
+            )
+        except ToolExecutionError as error:  # it knows pictures by position, the model by handle
+            order = ", ".join(f"{position} is {handle}" for position, handle in enumerate(handles, 1))
+            raise ToolExecutionError(
+                error.backend, f"{error.reason} (of the pictures, {order})", usage=error.usage
+            ) from error
+        path = value_of(answered, CameraTrajectory, "camera_pose")
         if path.sizes_hw != tuple(picture.size_hw for picture in pictures):
-            raise MalformedResultError("sizes", "the sizes of the images in their order", usage=answered.usage)
+            sizes = [list(picture.size_hw) for picture in pictures]
+            expected = f"{sizes!s:.200} like the images, got {[list(size) for size in path.sizes_hw]!s:.200}"
+            raise MalformedResultError("sizes", expected, usage=answered.usage)
         drawn = await hands.offload.run(lambda: self.renderer.trajectory_view(path, handles))
         binding = _binding(path, handles)
         data = {
@@ -110,10 +122,21 @@ class CameraPoseCapability:
         if not metric:
             lines.append(prompts.text("camera_scale_unknown"))
         lines += [prompts.text("camera_note", note=note) for note in cast("list[str]", data["notes"])]
-        lines.append(prompts.text("camera_picture", handle=drawing, binding=data["binding"]))
+        if data["binding"]:
+            lines.append(prompts.text("kept_in_binding", binding=data["binding"]))
+        notes = [
+            note
+            for handle in dict.fromkeys(cast("list[str]", data["image_ids"]))
+            for note in region_note(handle, workspace, prompts)
+        ]
         picture = workspace.images.resolve(drawing).picture
         assert picture is not None
-        return TextPart(text="\n".join(lines)), ImagePart(handle=drawing, image=picture.sent)
+        return (
+            TextPart(text="\n".join(lines)),
+            *notes,
+            TextPart(text=prompts.text("camera_picture", handle=drawing)),
+            ImagePart(handle=drawing, image=picture.sent),
+        )
 
 
 def _binding(path: CameraTrajectory, handles: list[str]) -> NewBinding:
@@ -138,7 +161,7 @@ def _line(camera: Mapping[str, object], metric: bool, prompts: PromptBundle) -> 
         image=camera["image_id"],
         translation=_translation(motion, metric, prompts),
         rotation=prompts.text(
-            "camera_rotation_salient" if motion.angle >= SALIENT_DEGREES else "camera_rotation_small",
+            "camera_rotation_salient" if motion.angle >= SALIENT_DEGREES - DEGREES_NOISE else "camera_rotation_small",
             angle=signed(motion.angle).lstrip("+"),
         ),
         forward=", ".join(map(signed, motion.forward)),
@@ -158,9 +181,12 @@ def _translation(motion: Motion, metric: bool, prompts: PromptBundle) -> str:
     ]
     details = ", ".join(axes)
     largest = max(range(3), key=lambda axis: abs(motion.centre[axis]))
+    if not metric and motion.distance == 0:
+        return prompts.text("camera_translation_unmoved", details=details)
     if not metric:
         return prompts.text("camera_translation_unscaled", direction=axes[largest], details=details)
-    kind = "camera_translation_salient" if motion.distance >= SALIENT_METRES else "camera_translation_small"
+    salient = motion.distance >= SALIENT_METRES - METRES_NOISE
+    kind = "camera_translation_salient" if salient else "camera_translation_small"
     return prompts.text(kind, direction=axes[largest], details=details, distance=f"{motion.distance:.2f}")
 
 

@@ -9,9 +9,11 @@ import attrs
 import numpy as np
 
 from openvlharness_core.calls import Findings, NewBinding, NewImage, Registered
+from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.regions import region_note, to_source_field
+from openvlharness_core.depth import DepthMap
 from openvlharness_core.errors import MalformedResultError
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import ImagePart, Part, TextPart
@@ -70,11 +72,12 @@ class DepthCapability:
         answered = await hands.within(
             self.timeout_seconds, "depth", self.backend.estimate(picture.full, timeout_seconds=self.timeout_seconds)
         )
-        depth = answered.value
+        depth = value_of(answered, DepthMap, "depth")
         if depth.size_hw != picture.full.size_hw:
             expected = f"the size of {record.handle}, {list(picture.full.size_hw)}, got {list(depth.size_hw)}"
             raise MalformedResultError("depth.values", expected, usage=answered.usage)
         drawn = await hands.offload.run(lambda: self.renderer.depth_view(depth, colormap))
+        nearest, median, farthest = await hands.offload.run(lambda: _spread(depth))
         drawing = await hands.take_in(drawn.image.data)
         size = list(depth.size_hw)
         fields = {
@@ -87,16 +90,15 @@ class DepthCapability:
         } | to_source_field(record.handle, hands.workspace)
         notes = {name: note for name, note in _NOTES.items() if name in fields}
         binding = NewBinding(stem="depth_result", fields=fields, notes=notes, image_id=record.handle)
-        values = depth.values
         data = {
             "image_id": record.handle,
             "colormap": colormap,
             "depth_shape": size,
             "size": size,
             "is_metric": depth.is_metric,
-            "nearest": float(values.min()),
-            "median": float(np.median(values)),
-            "farthest": float(values.max()),
+            "nearest": nearest,
+            "median": median,
+            "farthest": farthest,
             "binding": hands.workspace.name_for(binding),
         }
         image = NewImage(picture=drawing, parents=(record.handle,), to_source=drawn.to_source)
@@ -116,17 +118,24 @@ class DepthCapability:
             nearest=_rounded(data["nearest"]),
             median=_rounded(data["median"]),
             farthest=_rounded(data["farthest"]),
-            binding=data["binding"],
-            handle=drawing,
         )
+        if data["binding"]:
+            text += "\n" + prompts.text("kept_in_binding", binding=data["binding"])
         picture = workspace.images.resolve(drawing).picture
         assert picture is not None
         return (
             TextPart(text=text),
             *region_note(handle, workspace, prompts),
+            TextPart(text=prompts.text("depth_picture", handle=drawing)),
             ImagePart(handle=drawing, image=picture.sent),
         )
 
 
+def _spread(depth: DepthMap) -> tuple[float, float, float]:
+    median = float(np.median(depth.values.astype(np.float64)))  # float32 could not add the two in the middle
+    return float(depth.values.min()), median, float(depth.values.max())
+
+
 def _rounded(value: object) -> str:
-    return f"{cast(float, value):.4g}"
+    number = cast(float, value)
+    return f"{number:.0f}" if 1e4 <= number < 1e15 else f"{number:.4g}"

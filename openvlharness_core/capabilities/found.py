@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from openvlharness_core.calls import Findings, NewImage, NewPage, Registered
+from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.errors import UnreadableImageError
 from openvlharness_core.memory.workspace import Workspace
@@ -15,9 +16,14 @@ from openvlharness_core.results import Answered
 from openvlharness_core.seeking import SearchItem, SearchResults
 from openvlharness_core.texts import bounded, clean_text, excerpt
 
+ITEMS_LIMIT = 50
+"""Items that the model is shown; the data has all."""
 SNIPPET_LIMIT = 600
 SUMMARY_LIMIT = 4000
-"""Characters that the model is shown of each."""
+NOTE_LIMIT = 1000
+WORDS_LIMIT = 200
+"""Characters that the model is shown of each; the last holds for titles, sources and addresses."""
+_WHOLE = "the report of this call"
 
 
 async def search_findings(
@@ -28,7 +34,7 @@ async def search_findings(
     parents: tuple[str, ...] = (),
 ) -> Findings:
     """Pages of all items, the first thumbnails as pictures, and canonical data that says which item has which."""
-    results = answered.value
+    results = value_of(answered, SearchResults, "search")
     images: list[NewImage] = []
     items = []
     for item in results.items:
@@ -69,11 +75,13 @@ def search_evidence(
     """The items numbered, each with page handle, snippet and picture; then the summary."""
     pages, images = iter(registered.pages), iter(registered.images)
     parts: list[Part] = []
-    for number, item in enumerate(cast("list[dict[str, Any]]", data["items"]), 1):
+    items = cast("list[dict[str, Any]]", data["items"])
+    for number, item in enumerate(items[:ITEMS_LIMIT], 1):
         link = (next(pages, None) or item["url"]) if item["url"] else None
+        source = excerpt(item["source"], WORDS_LIMIT)
         details = "; ".join(f"{name}: {value}" for name, value in item["details"].items())
-        lines = [" — ".join(filter(None, (f"[{number}] {excerpt(item['title'], 200)}", item["source"], link))), details]
-        lines.append(bounded(item["snippet"], SNIPPET_LIMIT, link or "the report of this call"))
+        lines = [" — ".join(filter(None, (f"[{number}] {excerpt(item['title'], WORDS_LIMIT)}", source, link)))]
+        lines += [excerpt(details, SNIPPET_LIMIT), bounded(item["snippet"], SNIPPET_LIMIT, link or _WHOLE)]
         handle = next(images, None) if item["has_image"] else None
         if handle is None and item["thumbnail_url"]:
             lines.append(item["thumbnail_url"])
@@ -83,9 +91,21 @@ def search_evidence(
             assert picture is not None
             parts.append(TextPart(text=prompts.text("image_label", handle=handle)))
             parts.append(ImagePart(handle=handle, image=picture.sent))
+    if len(items) > ITEMS_LIMIT:
+        parts.append(TextPart(text=prompts.text("search_rest", count=len(items) - ITEMS_LIMIT)))
     if data["summary"]:
-        summary = bounded(data["summary"], SUMMARY_LIMIT, "the report of this call")
+        summary = bounded(data["summary"], SUMMARY_LIMIT, _WHOLE)
         parts.append(TextPart(text=prompts.text("search_summary", summary=summary)))
-    if data["note"]:
-        parts.append(TextPart(text=prompts.text("search_note", note=data["note"])))
-    return parts
+    return [*parts, *search_note(data, prompts)]
+
+
+def nothing_found(data: Mapping[str, Any]) -> str:
+    """Why nothing was kept, and which queries may do better."""
+    return bounded(data["nothing_relevant"], NOTE_LIMIT, _WHOLE)
+
+
+def search_note(data: Mapping[str, Any], prompts: PromptBundle) -> tuple[TextPart, ...]:
+    """What has to be said with the results, if anything has."""
+    if not data["note"]:
+        return ()
+    return (TextPart(text=prompts.text("search_note", note=bounded(data["note"], NOTE_LIMIT, _WHOLE))),)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import keyword
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import attrs
 import numpy as np
 
 from openvlharness_core.calls import Findings, NewBinding, NewImage, Registered
+from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.regions import region_note, to_source_field
@@ -24,9 +24,12 @@ from openvlharness_core.messages import ImagePart, Part, TextPart
 from openvlharness_core.ports.imaging import EvidenceRenderer
 from openvlharness_core.ports.perception import GroundingBackend
 from openvlharness_core.prompts import PromptBundle
+from openvlharness_core.texts import excerpt
 
 BOXES_LIMIT = 200
 """Boxes that the model is shown; the binding holds all."""
+LABEL_LIMIT = 200
+"""Characters of the query that are repeated with every box."""
 _STEM_LIMIT = 40
 
 _PARAMETERS = object_schema(
@@ -87,10 +90,11 @@ class GroundingCapability:
             "grounding",
             self.backend.ground(picture.full, query, timeout_seconds=self.timeout_seconds),
         )
-        if answered.value.size_hw != picture.full.size_hw:
-            expected = f"{list(picture.full.size_hw)} like {record.handle}, got {list(answered.value.size_hw)}"
+        detections = value_of(answered, Detections, "grounding")
+        if detections.size_hw != picture.full.size_hw:
+            expected = f"{list(picture.full.size_hw)} like {record.handle}, got {list(detections.size_hw)}"
             raise MalformedResultError("size", expected, usage=answered.usage)
-        found, grid = in_reading_order(answered.value)
+        found, grid = in_reading_order(detections)
         images: tuple[NewImage, ...] = ()
         if len(found):
             drawn = await hands.offload.run(lambda: self.renderer.overlay(picture.full, found))
@@ -124,7 +128,9 @@ class GroundingCapability:
                 "grounding_found", count=count, query=query, image=handle, boxes=self._listed(objects, query)
             )
             if count > BOXES_LIMIT:
-                text += "\n" + prompts.text("grounding_rest", count=count - BOXES_LIMIT, binding=data["binding"])
+                text += "\n" + prompts.text("grounding_rest", count=count - BOXES_LIMIT)
+                if data["binding"]:
+                    text += " " + prompts.text("kept_in_binding", binding=data["binding"])
             parts.append(TextPart(text=text))
         else:
             parts.append(TextPart(text=prompts.text("grounding_none", query=query, image=handle)))
@@ -148,7 +154,8 @@ class GroundingCapability:
                 for number, each in enumerate(shown, 1)
             ]
             return "{\n" + ",\n".join(rows) + "\n}"
-        rows = [json.dumps({"bbox_2d": each["bbox_2d"], "label": query}, ensure_ascii=False) for each in shown]
+        label = excerpt(query, LABEL_LIMIT)
+        rows = [json.dumps({"bbox_2d": each["bbox_2d"], "label": label}, ensure_ascii=False) for each in shown]
         return "[\n" + ",\n".join(rows) + "\n]"
 
 
@@ -203,8 +210,10 @@ def _plain_rle(mask: Mapping[str, object]) -> dict[str, object]:
 
 def stem_of(query: str) -> str:
     """`segment_<query>`: letters and digits of any script kept where an identifier may have them, all else one `_`."""
-    words = unicodedata.normalize("NFKC", query).lower()
+    words = _nfkc(_nfkc(query).lower())  # Python reads names that way, so a program could not write any other
     name = "".join(sign if f"a{sign}".isidentifier() else "_" for sign in words)
-    name = re.sub("_+", "_", name)[:_STEM_LIMIT].strip("_") or "objects"
-    stem = f"segment_{name}"
-    return f"{stem}_" if keyword.iskeyword(stem) else stem
+    return f"segment_{re.sub('_+', '_', name).strip('_')[:_STEM_LIMIT].strip('_') or 'objects'}"
+
+
+def _nfkc(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)

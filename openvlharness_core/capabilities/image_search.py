@@ -8,7 +8,7 @@ import attrs
 
 from openvlharness_core.calls import Findings, Registered
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
-from openvlharness_core.capabilities.found import search_evidence, search_findings
+from openvlharness_core.capabilities.found import nothing_found, search_evidence, search_findings, search_note
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import Part, TextPart
@@ -57,7 +57,7 @@ class ImageSearchCapability:
         """The visual matches, or why there are none."""
         data = findings.data
         if not data["items"]:
-            reason = data["nothing_relevant"]
-            return (TextPart(text=prompts.text("image_search_nothing", image=data["image_id"], reason=reason)),)
+            text = prompts.text("image_search_nothing", image=data["image_id"], reason=nothing_found(data))
+            return (TextPart(text=text), *search_note(data, prompts))
         head = prompts.text("image_search_results", image=data["image_id"])
         return (TextPart(text=head), *search_evidence(data, registered, workspace, prompts))

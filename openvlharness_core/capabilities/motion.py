@@ -77,12 +77,12 @@ def _motion(centre: np.ndarray, turned: np.ndarray, known: bool) -> Motion:
         level /= length
         down = np.cross(forward, level)
         roll = math.degrees(math.atan2(float(right @ down), float(right @ level)))
-    half_sine = float(np.linalg.norm(turned - np.eye(3))) / math.sqrt(8.0)  # exact for small angles, unlike the trace
+    twist = (turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1])
     return Motion(
         centre=_vector(centre),
         distance=float(np.linalg.norm(centre)),
         forward=_vector(forward),
-        angle=math.degrees(2.0 * math.asin(min(1.0, half_sine))),
+        angle=math.degrees(math.atan2(math.hypot(*twist), float(np.trace(turned)) - 1.0)),  # exact near 0 and near 180
         yaw=yaw,
         pitch=pitch,
         roll=roll,

@@ -9,7 +9,7 @@ import attrs
 
 from openvlharness_core.calls import Findings, Registered
 from openvlharness_core.capabilities.base import object_schema
-from openvlharness_core.capabilities.found import search_evidence, search_findings
+from openvlharness_core.capabilities.found import nothing_found, search_evidence, search_findings, search_note
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import Part, TextPart
@@ -71,7 +71,7 @@ class TextSearchCapability:
         """The kept items, or why there are none."""
         data = findings.data
         if not data["items"]:
-            text = prompts.text("search_nothing", query=data["query"], reason=data["nothing_relevant"])
-            return (TextPart(text=text),)
+            text = prompts.text("search_nothing", query=data["query"], reason=nothing_found(data))
+            return (TextPart(text=text), *search_note(data, prompts))
         head = prompts.text("search_results", query=data["query"], search_type=data["search_type"])
         return (TextPart(text=head), *search_evidence(data, registered, workspace, prompts))

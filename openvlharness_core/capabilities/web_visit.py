@@ -9,6 +9,7 @@ from typing import Any, cast
 import attrs
 
 from openvlharness_core.calls import Findings, NewPage, Registered
+from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import object_schema
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.errors import MalformedResultError, ToolFailure
@@ -16,11 +17,15 @@ from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import Part, TextPart
 from openvlharness_core.ports.seeking import PageBackend
 from openvlharness_core.prompts import PromptBundle
-from openvlharness_core.texts import bounded, clean_text
+from openvlharness_core.seeking import VisitedPage
+from openvlharness_core.texts import bounded, clean_text, excerpt
 
 EVIDENCE_LIMIT = 6000
 SUMMARY_LIMIT = 3000
+REASON_LIMIT = 600
 """Characters that the model is shown of each page."""
+ALL_PAGES_LIMIT = 40_000
+"""Characters of evidence and summaries together: many pages share them."""
 _SCHEME = re.compile(r"^(https?|file)://", re.IGNORECASE)
 
 _PARAMETERS = object_schema(
@@ -66,9 +71,10 @@ class WebVisitCapability:
         answered = await hands.within(
             self.timeout_seconds, "web_visit", self.backend.visit(urls, goal, timeout_seconds=self.timeout_seconds)
         )
-        visited = answered.value
-        if [page.url for page in visited] != urls:
-            raise MalformedResultError("pages", f"one for each of {len(urls)} URLs, in order", usage=answered.usage)
+        visited = value_of(answered, tuple, "web_visit")
+        if [page.url if isinstance(page, VisitedPage) else None for page in visited] != urls:
+            expected = f"a VisitedPage for each of {len(urls)} URLs, in order"
+            raise MalformedResultError("pages", expected, usage=answered.usage)
         pages = [
             {name: clean_text(value) if isinstance(value, str) else value for name, value in attrs.asdict(page).items()}
             for page in visited
@@ -81,8 +87,9 @@ class WebVisitCapability:
     ) -> tuple[Part, ...]:
         """Per page what serves the goal, or why it could not be read and what to try."""
         pages = cast("list[dict[str, Any]]", findings.data["pages"])
+        share = min(1.0, ALL_PAGES_LIMIT / (len(pages) * (EVIDENCE_LIMIT + SUMMARY_LIMIT)))
         return tuple(
-            TextPart(text=_said(page, registered.pages[position] if registered.pages else page["url"], prompts))
+            TextPart(text=_said(page, registered.pages[position] if registered.pages else page["url"], share, prompts))
             for position, page in enumerate(pages)
         )
 
@@ -96,13 +103,14 @@ def _url(alias: str, workspace: Workspace) -> str:
         raise
 
 
-def _said(page: Mapping[str, Any], handle: str, prompts: PromptBundle) -> str:
+def _said(page: Mapping[str, Any], handle: str, share: float, prompts: PromptBundle) -> str:
     if not page["ok"]:
-        return prompts.text("page_failed", page=handle, url=page["url"], reason=page["reason"])
+        reason = bounded(page["reason"], REASON_LIMIT, "the report of this call")
+        return prompts.text("page_failed", page=handle, url=page["url"], reason=reason)
     return prompts.text(
         "page_read",
         page=handle,
-        title=page["title"] or page["url"],
-        evidence=bounded(page["evidence"], EVIDENCE_LIMIT, handle),
-        summary=bounded(page["summary"], SUMMARY_LIMIT, handle),
+        title=excerpt(page["title"] or page["url"], 200),
+        evidence=bounded(page["evidence"], int(EVIDENCE_LIMIT * share), handle),
+        summary=bounded(page["summary"], int(SUMMARY_LIMIT * share), handle),
     )
