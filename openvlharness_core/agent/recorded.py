@@ -147,11 +147,19 @@ class Recorded:
         if record.handle not in self._pictures:
             if record.picture is None:
                 raise NotInReport(f"images.{record.handle}.file", "the picture")
-            today = self.codec.take_in(record.picture.full.data, self.limits)
-            self._pictures[record.handle] = attrs.evolve(
-                today, digest=record.picture.digest, notes=record.picture.notes
-            )
+            self._pictures[record.handle] = self._taken_in(record.picture)
         return self._pictures[record.handle]
+
+    def _taken_in(self, then: Picture) -> Picture:
+        """The picture as it would be sent today.
+
+        Bytes that had to change when they came are in the report as changed, and shrinking those gives others than
+        shrinking what came gave. So the recorded copy stands there, unless today's rules want another size.
+        """
+        today = self.codec.take_in(then.full.data, self.limits)
+        as_it_came = then.digest == then.full.digest
+        kept = not as_it_came and today.sent.size_hw == then.sent.size_hw
+        return attrs.evolve(today, sent=then.sent if kept else today.sent, digest=then.digest, notes=then.notes)
 
     def _record(self, handle: str, place: str) -> ImageRecord:
         for record in self.report.images:
