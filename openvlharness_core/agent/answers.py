@@ -2,7 +2,7 @@
 
 The last complete `<answer>…</answer>` wins; an unclosed one at the end counts only when there is no complete one. Tags
 inside code fences or inside reasoning are talk about tags. Call markup that a server left in the text is no answer,
-wherever it stands.
+wherever it stands; and what is said beside it outside a tag announces the call, so it is none either.
 
 One walk reads the text from left to right, so that what opens first decides: a fence inside reasoning is reasoning, and
 a tag of reasoning inside a fence is code. What the walk did not pass over is what was said.
@@ -45,11 +45,13 @@ class Tags:
         complete: content of the last complete answer tag, stripped.
         unclosed: content of one left open at the end, stripped.
         said: the text without reasoning, call markup and the tags themselves, stripped.
+        calls: whether call markup stands outside the tags.
     """
 
     complete: str | None = None
     unclosed: str | None = None
     said: str = ""
+    calls: bool = False
 
 
 def find_tags(text: str) -> Tags:
@@ -57,6 +59,7 @@ def find_tags(text: str) -> Tags:
     complete: str | None = None
     unclosed: str | None = None
     said: list[str] = []
+    calls = False
     position = _after_reasoning(text)
     while found := _TOKENS.search(text, position):
         said.append(text[position : found.start()])
@@ -81,9 +84,9 @@ def find_tags(text: str) -> Tags:
             assert found.lastgroup is not None
             closing = _ENDS[int(found.lastgroup.removeprefix("call"))].search(text, found.end())
             assert closing is not None, "every end may be the end of the text"
-            position = closing.end()
+            position, calls = closing.end(), True
     said.append(text[position:])
-    return Tags(complete=complete, unclosed=unclosed, said=_INNER.sub("", "".join(said)).strip())
+    return Tags(complete=complete, unclosed=unclosed, said=_INNER.sub("", "".join(said)).strip(), calls=calls)
 
 
 def _after_fence(text: str, opening: re.Match[str]) -> int:
@@ -122,4 +125,4 @@ def final_answer(text: str | None, policy: AnswerPolicy) -> str | None:
         return tags.complete or None
     if tags.unclosed:
         return tags.unclosed
-    return (tags.said or None) if policy == "answer_tag_or_text" else None
+    return (tags.said or None) if policy == "answer_tag_or_text" and not tags.calls else None

@@ -235,8 +235,9 @@ def test_a_name_that_servers_refuse_is_mended(name: str, replayed: str) -> None:
     assert breaches(talk.messages) == []
 
 
-def test_call_markup_in_text_is_no_call_and_no_answer() -> None:
-    markup = '<tool_call>{"name": "Look_Tool", "arguments": {"image_id": "input_image_1"}}</tool_call>'
+@pytest.mark.parametrize("said", ["", "Let me look closer. "])
+def test_call_markup_in_text_is_no_call_and_no_answer(said: str) -> None:
+    markup = said + '<tool_call>{"name": "Look_Tool", "arguments": {"image_id": "input_image_1"}}</tool_call>'
     talk = Talk().start().says(markup)
     assert text_of(talk.new_messages()[1]) == PROMPTS.text("nudge")
     assert talk.tool_steps == []
