@@ -1,0 +1,22 @@
+"""Seeing with rules alone: what a query means, and which shapes, words and faces stand in a picture.
+
+::
+
+    queries.py      the closed grammar: text to a value, or the first word that is not understood
+    colours.py      which colour names and tones an RGB value may carry
+    opencv.py       the one place where OpenCV is met
+    working.py      the size at which a picture is looked at, and its noise
+    segments.py     pixels to regions: smooth cores, then what lies between them
+    strokes.py      thin things that no neighbour explains
+    outlines.py     contour points to circle, rectangle, star ...: parametric fits and how far off they are
+    regions.py      one region: colours, contour, what it touches
+    hidden.py       what a region would be if something in front, or the edge, hid the rest
+    scene.py        regions to things: borders, outlines, nested shapes, remains that cannot be named
+    matching.py     things and a query to detections, and how many cannot be told
+    words.py        text queries, on the lines that OCR read
+    faces.py        frontal faces
+
+The rule of the house is honesty before recall. Nothing here decides by a single best guess: a colour is a set of
+names, a shape is a set of shapes, and a thing counts only where every member of both satisfies the query. Where some
+do and some do not, it is reported as unnamed.
+"""

@@ -1,0 +1,139 @@
+"""One region at a time: its colours, its outline, and what it touches along it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from openvlharness_adapters.backends.embedded.vision.colours import names_of
+from openvlharness_adapters.backends.embedded.vision.opencv import opencv
+from openvlharness_adapters.backends.embedded.vision.queries import Colour
+from openvlharness_adapters.backends.embedded.vision.segments import Labels, Mask, Segments, boxes_of
+from openvlharness_adapters.backends.embedded.vision.working import Working
+
+Box = tuple[slice, slice]
+
+_SAMPLES = 4000
+_DX = np.array([1, 0, -1, 0, 1, -1, 1, -1])
+_DY = np.array([0, 1, 0, -1, 1, 1, -1, -1])
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Paint:
+    """What colour something has.
+
+    Attributes:
+        names: every name it may have.
+        levels: RGB values, 0-255, shape (n, 3), that stand for it: several where it is shaded or cannot be told.
+    """
+
+    names: frozenset[Colour | None]
+    levels: NDArray[np.float64]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Region:
+    """A region with its outline.
+
+    Attributes:
+        label: in `Segments.labels`.
+        box: rows and columns that it spans.
+        own: bool, within the box: the region itself.
+        filled: bool, within the box: what its outer outline encloses.
+        outline: shape (n, 2), x and y of the outer outline's pixels, in order.
+        beside: for each of those, the label that it touches there from outside; 0 at the picture's edge.
+        half_width: radius of the largest circle in it.
+    """
+
+    label: int
+    box: Box
+    own: Mask
+    filled: Mask
+    outline: NDArray[np.float64]
+    beside: NDArray[np.int64]
+    half_width: float
+
+    @property
+    def size(self) -> float:
+        """Square root of the area that its outline encloses, in working pixels."""
+        return float(np.sqrt(np.count_nonzero(self.filled)))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it touches the picture's edge."""
+        return bool((self.beside == 0).any())
+
+
+def regions_of(segments: Segments) -> dict[int, Region]:
+    """Every region by its label."""
+    return {label: _region(segments.labels, label, box) for label, box in boxes_of(segments.labels)}
+
+
+def _region(labels: Labels, label: int, box: Box) -> Region:
+    cv2 = opencv()
+    own = labels[box] == label
+    contours, _ = cv2.findContours(own.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    outer = max(contours, key=len)
+    filled = np.zeros(own.shape, np.uint8)
+    cv2.drawContours(filled, [outer], -1, 1, cv2.FILLED)
+    inner = cv2.distanceTransform(np.pad(own, 1).astype(np.uint8), cv2.DIST_L2, 3)
+    points = outer.reshape(-1, 2) + [box[1].start, box[0].start]
+    return Region(
+        label=label,
+        box=box,
+        own=own,
+        filled=filled.astype(bool),
+        outline=points.astype(np.float64),
+        beside=_beside(labels, label, points, filled.astype(bool), box),
+        half_width=float(inner.max()),
+    )
+
+
+def _beside(labels: Labels, label: int, points: NDArray[np.intp], filled: Mask, box: Box) -> NDArray[np.int64]:
+    """The label outside of each outline point; 0 where that is outside the picture."""
+    x, y = points.T
+    around = np.pad(labels, 1)[y[:, None] + 1 + _DY, x[:, None] + 1 + _DX].astype(np.int64)
+    inside = np.pad(filled, 1)[y[:, None] + 1 - box[0].start + _DY, x[:, None] + 1 - box[1].start + _DX]
+    around[inside] = label
+    straight = around[:, :4]
+    off = (straight == 0).any(axis=1)
+    other = around != label
+    first = around[np.arange(len(points)), other.argmax(axis=1)]
+    return np.where(off, 0, np.where(other.any(axis=1), first, label))
+
+
+def paint_of(region: Region, working: Working, ground: NDArray[Any] | None) -> Paint:
+    """The colours of a region.
+
+    Args:
+        region: which.
+        working: the picture.
+        ground: RGB of what surrounds it; where a region is so thin that its true colour may be reached nowhere, the
+            colours beyond what is seen, away from the ground, are possible too.
+    """
+    cv2 = opencv()
+    unit = working.unit
+    inner = cv2.distanceTransform(np.pad(region.own, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1]
+    depth = min(2.5 * unit + 1, 0.6 * region.half_width)
+    pixels = working.pixels[region.box][inner >= depth].astype(np.float64)
+    pixels = pixels[:: max(1, len(pixels) // _SAMPLES)]
+    middle = np.median(pixels, axis=0)
+    levels = [middle]
+    if len(pixels) >= 20:
+        away = pixels - pixels.mean(axis=0)
+        direction = np.linalg.eigh(away.T @ away)[1][:, -1]
+        place = away @ direction
+        for low, high in ((3, 12), (88, 97)):
+            near, far = np.percentile(place, [low, high])
+            end = np.median(pixels[(place >= near) & (place <= far)], axis=0)
+            if np.abs(end - middle).max() > 6 + 2 * working.left:
+                levels.append(end)
+    if ground is not None and region.half_width < 1.8 * unit:
+        levels += [np.clip(ground + (middle - ground) * more, 0, 255) for more in (1.25, 1.6)]
+    names: frozenset[Colour | None] = frozenset()
+    for level in levels:
+        names |= names_of(level)
+    return Paint(names=names, levels=np.array(levels))

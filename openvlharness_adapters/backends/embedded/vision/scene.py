@@ -1,0 +1,304 @@
+"""From regions to things: what stands on the background, and what it may be.
+
+Most regions are one thing each. The others: a ring around the background is an outlined shape, a thin ring around
+another colour is that shape's border, a thick one is a shape with another inside, and in between it may be either.
+Scraps along a shape's rim are remains of its border. Whatever cannot be read so stays a thing that may be anything.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from openvlharness_adapters.backends.embedded.vision.hidden import ANYTHING, Guess, Tolerance, guess_of
+from openvlharness_adapters.backends.embedded.vision.opencv import opencv
+from openvlharness_adapters.backends.embedded.vision.queries import COLOURS, Colour, Shape
+from openvlharness_adapters.backends.embedded.vision.regions import Paint, Region, paint_of, regions_of
+from openvlharness_adapters.backends.embedded.vision.segments import Labels, Segments, segments_of
+from openvlharness_adapters.backends.embedded.vision.working import Pixels, Working, working_picture
+
+_LIKE_GROUND = 20.0  # levels
+_LIKE_KIN = 15.0  # levels
+_CROWD = 220  # regions over which a picture is texture
+_BACKGROUND_SHARE = 0.5  # of the picture's edge
+ANY_PAINT = Paint(names=frozenset((*COLOURS, None)), levels=np.array([[0.0] * 3, [255.0] * 3]))
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Thing:
+    """Something that stands out.
+
+    Attributes:
+        shapes: what it may be; `None` among them for anything outside the vocabulary.
+        paint: its colour.
+        also: names of a colour that it has too, at its border or inside; a query for that colour may mean it.
+        is_sure: whether it is there at all; a hole, say, may be a thing or not.
+        labels: the regions that are its mask.
+        area: working pixels that its outline encloses.
+        off: how badly the best model fits, 0 to 1 of what is tolerated.
+    """
+
+    shapes: frozenset[Shape | None]
+    paint: Paint
+    also: frozenset[Colour | None] = frozenset()
+    is_sure: bool = True
+    labels: tuple[int, ...] = ()
+    area: float = 0.0
+    off: float = 1.0
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Scene:
+    """What a picture shows.
+
+    Attributes:
+        things: everything that stands out from the background.
+        labels: int32 (height, width) at working size, which `Thing.labels` refer to.
+        scale: working pixels for a picture pixel.
+        size_hw: (height, width) of the picture.
+    """
+
+    things: tuple[Thing, ...]
+    labels: Labels
+    scale: float
+    size_hw: tuple[int, int]
+
+
+def scene_of(pixels: Pixels) -> Scene:
+    """What stands in a picture, uint8 (height, width, 3) RGB."""
+    working = working_picture(pixels)
+    segments = segments_of(working)
+    things: tuple[Thing, ...] = (Thing(shapes=ANYTHING, paint=ANY_PAINT, is_sure=False),)
+    if not segments.restless and segments.count <= _CROWD:
+        things = _Reader(working=working, segments=segments).things()
+    height, width = pixels.shape[:2]
+    return Scene(things=things, labels=segments.labels, scale=working.scale, size_hw=(height, width))
+
+
+@attrs.define(kw_only=True, eq=False)
+class _Reader:
+    """Reads one picture; its fields fill in the order of `things`."""
+
+    working: Working
+    segments: Segments
+    tolerance: Tolerance = attrs.field(init=False)
+    regions: dict[int, Region] = attrs.field(init=False)
+    ground: frozenset[int] = attrs.field(init=False, default=frozenset())
+    parents: dict[int, int] = attrs.field(init=False, factory=dict)
+    guesses: dict[int, Guess] = attrs.field(init=False, factory=dict)
+    paints: dict[int, Paint] = attrs.field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.tolerance = Tolerance(unit=self.working.unit, noise=self.working.noise)
+        self.regions = regions_of(self.segments)
+
+    def things(self) -> tuple[Thing, ...]:
+        """Everything that stands out."""
+        background = self._background()
+        if background is None:
+            return (Thing(shapes=ANYTHING, paint=ANY_PAINT, is_sure=False),)
+        self._tell_ground(background)
+        self._clear_scraps()
+        self._nest()
+        for label, region in self.regions.items():
+            if label not in self.ground:
+                self.paints[label] = paint_of(region, self.working, self._level_around(label))
+        kin = self._kin()
+        for label in self.paints:
+            behind = self.ground | {self.parents[label]} if label in self.parents else self.ground
+            self.guesses[label] = guess_of(self.regions[label], self.segments.labels, behind, kin, self.tolerance)
+        return tuple(self._composed())
+
+    def _background(self) -> int | None:
+        labels = self.segments.labels
+        rim = np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])
+        sizes = np.bincount(rim)
+        most = int(sizes.argmax())
+        return most if sizes[most] >= _BACKGROUND_SHARE * len(rim) else None
+
+    def _tell_ground(self, background: int) -> None:
+        """Regions that show the background: its surface, continued under them, has their colour."""
+        height, width = self.segments.labels.shape
+        step = max(1, int(np.sqrt(height * width / 4_000)))
+        rows, columns = np.mgrid[0:height:step, 0:width:step]
+        picked = self.segments.labels[::step, ::step] == background
+        inner = opencv().erode((self.segments.labels == background).astype(np.uint8), np.ones((5, 5), np.uint8))
+        picked &= inner[::step, ::step] > 0
+        if picked.sum() < 20:
+            picked = self.segments.labels[::step, ::step] == background
+        terms = _terms(columns[picked] / width, rows[picked] / height)
+        normal = terms.T @ terms + 1e-6 * np.eye(terms.shape[1])
+        surface = np.linalg.solve(normal, terms.T @ self.working.pixels[::step, ::step][picked].astype(np.float64))
+        like = {background}
+        for label, region in self.regions.items():
+            if label == background:
+                continue
+            y, x = np.nonzero(region.own)
+            y, x = y[:: max(1, len(y) // 500)] + region.box[0].start, x[:: max(1, len(x) // 500)] + region.box[1].start
+            off = self.working.pixels[y, x] - _terms(x / width, y / height) @ surface
+            if np.abs(np.median(off, axis=0)).max() < _LIKE_GROUND:
+                like.add(label)
+        self.ground = frozenset({background})
+        # Cut off from the background by the edge it is the background; enclosed by something it may be a thing.
+        self.ground |= {label for label in like if (self.regions[label].beside == 0).any()}
+        self._hollow = frozenset(like) - self.ground
+
+    _hollow: frozenset[int] = attrs.field(init=False, default=frozenset())
+
+    def _clear_scraps(self) -> None:
+        """Slivers that lie along one region's rim become a part of what is on their other side."""
+        unit = self.working.unit
+        self._scraps: dict[int, set[int]] = {}
+        for label in sorted(self.segments.thin):
+            region = self.regions.get(label)
+            if region is None or region.half_width > 2.2 * unit or (region.filled & ~region.own).sum() > 9 * unit * unit:
+                continue
+            beside, sizes = np.unique(region.beside, return_counts=True)
+            touched = {int(each): int(size) for each, size in zip(beside, sizes, strict=True) if each not in (0, label)}
+            solid = [each for each in touched if each not in self.ground and each not in self.segments.thin]
+            back = [each for each in touched if each in self.ground or each in self._hollow]
+            if len(solid) != 1 or not back or touched[solid[0]] < 0.3 * len(region.beside):
+                continue
+            self._scraps.setdefault(solid[0], set()).add(label)
+            into = max(back, key=lambda each: touched[each])
+            self.segments.labels[region.box][region.own] = into
+        if self._scraps:
+            gone = set().union(*self._scraps.values())
+            levels = {
+                owner: [paint_of(self.regions[label], self.working, None) for label in labels]
+                for owner, labels in self._scraps.items()
+            }
+            self._scrap_names = {owner: frozenset().union(*(p.names for p in paints)) for owner, paints in levels.items()}
+            self.regions = {label: region for label, region in regions_of(self.segments).items() if label not in gone}
+
+    _scraps: dict[int, set[int]] = attrs.field(init=False, factory=dict)
+    _scrap_names: dict[int, frozenset[Colour | None]] = attrs.field(init=False, factory=dict)
+
+    def _nest(self) -> None:
+        """Who lies within whose outline: the smallest that encloses it."""
+        for label, region in self.regions.items():
+            if label in self.ground:
+                continue
+            around = [
+                other
+                for other, outer in self.regions.items()
+                if other != label and other not in self.ground and _encloses(outer, region)
+            ]
+            if around:
+                self.parents[label] = min(around, key=lambda each: self.regions[each].size)
+
+    def _kin(self) -> NDArray[np.int64]:
+        """For each label, the first of its colour: what something in front divides is seen as several regions."""
+        kin = np.arange(int(self.segments.labels.max()) + 1)
+        for label, paint in self.paints.items():
+            for other in self.paints:
+                if other < label and np.abs(self.paints[other].levels[0] - paint.levels[0]).max() < _LIKE_KIN:
+                    kin[label] = kin[other]
+                    break
+        return kin
+
+    def _level_around(self, label: int) -> NDArray[np.float64]:
+        """RGB of what a region touches most, a little way off its outline."""
+        region = self.regions[label]
+        beside, sizes = np.unique(region.beside[region.beside > 0], return_counts=True)
+        if not len(beside):
+            return self.working.pixels[region.box][region.own].mean(axis=0)
+        other = int(beside[sizes.argmax()])
+        height, width = self.segments.labels.shape
+        middle, reach = region.outline.mean(axis=0), 4 * self.working.unit
+        away = region.outline - middle
+        out = region.outline + away / np.maximum(np.hypot(*away.T), 1e-6)[:, None] * reach
+        x, y = np.clip(out.round().astype(int), 0, [width - 1, height - 1]).T
+        there = self.segments.labels[y, x] == other
+        pixels = self.working.pixels[y, x][there] if there.any() else self.working.pixels[self.regions[other].box]
+        return np.asarray(np.median(pixels.reshape(-1, 3).astype(np.float64), axis=0))
+
+    def _composed(self) -> list[Thing]:
+        things: list[Thing] = []
+        done: set[int] = set()
+        children: dict[int, list[int]] = {}
+        for child, parent in self.parents.items():
+            children.setdefault(parent, []).append(child)
+        for label in sorted(self.guesses, key=lambda each: -self.regions[each].size):  # a ring before what is in it
+            inner = children.get(label, [])
+            if label in done or label in self._hollow:
+                continue
+            if len(inner) == 1:
+                made, spent = self._ring(label, inner[0])
+                things += made
+                done |= spent
+            else:
+                things.append(self._plain(label))
+                thin = self.regions[label].half_width < 0.08 * self.regions[label].size
+                for child in inner:
+                    if child in self._hollow:
+                        things.append(self._plain(child, is_sure=not thin))
+                        done.add(child)
+        things += [self._plain(label, is_sure=False) for label in self._hollow - done if label in self.guesses]
+        return things
+
+    def _plain(self, label: int, *, is_sure: bool = True) -> Thing:
+        region, guess = self.regions[label], self.guesses[label]
+        return Thing(
+            shapes=guess.shapes,
+            paint=self.paints[label],
+            also=self._scrap_names.get(label, frozenset()),
+            is_sure=is_sure,
+            labels=(label,),
+            area=region.size**2,
+            off=guess.off,
+        )
+
+    def _ring(self, outer: int, inner: int) -> tuple[list[Thing], set[int]]:
+        """A region with one other inside: outlined, bordered, or one upon the other."""
+        hull, core = self.regions[outer], self.regions[inner]
+        width, is_even = _ring_width(hull, core)
+        share = width / max(hull.size, 1.0)
+        outline, within = self._plain(outer), self._plain(inner)
+        alike = is_even and bool(self.guesses[outer].shapes & self.guesses[inner].shapes)
+        if inner in self._hollow:
+            if alike and share < 0.15:
+                return [outline], {inner}
+            return [outline, attrs.evolve(within, is_sure=not alike and share > 0.06)], {inner}
+        if not alike:
+            return [outline], set()
+        if share < 0.09:
+            names = self.paints[outer].names | within.also
+            whole = attrs.evolve(outline, paint=within.paint, also=names, labels=(outer, inner))
+            return [whole], {inner}
+        if share < 0.2:
+            return [attrs.evolve(outline, is_sure=False)], set()
+        return [outline], set()
+
+
+def _terms(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of a smooth surface, up to the fourth power."""
+    return np.stack([x**i * y**j for i in range(5) for j in range(5 - i)], axis=-1)
+
+
+def _encloses(outer: Region, inner: Region) -> bool:
+    """Whether a region lies within another's outline."""
+    if np.count_nonzero(outer.filled) <= np.count_nonzero(inner.filled):
+        return False
+    rows, columns = inner.box
+    around_rows, around_columns = outer.box
+    if not (
+        around_rows.start <= rows.start
+        and rows.stop <= around_rows.stop
+        and around_columns.start <= columns.start
+        and columns.stop <= around_columns.stop
+    ):
+        return False
+    x, y = inner.outline[:: max(1, len(inner.outline) // 60)].astype(int).T
+    return bool(outer.filled[y - around_rows.start, x - around_columns.start].all())
+
+
+def _ring_width(outer: Region, inner: Region) -> tuple[float, bool]:
+    """Distance between the outlines of two regions, one inside the other, and whether it is the same all around."""
+    cv2 = opencv()
+    inside = cv2.distanceTransform(np.pad(outer.filled, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
+    x, y = inner.outline.astype(int).T
+    widths = inside[y - outer.box[0].start, x - outer.box[1].start]
+    middle = float(np.median(widths))
+    return middle, bool(np.percentile(np.abs(widths - middle), 90) <= 0.35 * middle + 1.0)
