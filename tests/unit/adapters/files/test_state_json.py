@@ -38,7 +38,7 @@ def quick_disk() -> Iterator[None]:
 
 
 @given(random_runs())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_every_checkpoint_of_any_question_comes_back_equal(run: RandomRun) -> None:
     with tempfile.TemporaryDirectory() as folder:
         log = CheckpointLog(Path(folder))
@@ -50,7 +50,7 @@ def test_every_checkpoint_of_any_question_comes_back_equal(run: RandomRun) -> No
 
 
 @given(random_runs())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_the_report_of_any_question_comes_back_equal_and_fits_its_schema(run: RandomRun) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_report(run.report, Path(folder))

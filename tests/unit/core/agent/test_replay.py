@@ -79,7 +79,7 @@ async def test_a_loaded_report_sends_the_same_bytes_again(tmp_path: Path) -> Non
 
 
 @given(random_runs())
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_any_question_replays_to_itself(run: RandomRun) -> None:
     again = replayed(run.report, sample_toolset(), run.policy, FakeCodec(), run.limits)
     assert again.differences == ()
