@@ -100,7 +100,8 @@ def map_boxes(boxes: ArrayLike, to_source: ArrayLike) -> NDArray[np.float64]:
 
 def _floats(strip: NDArray[np.bool_]) -> NDArray[np.float32]:
     """(N, height, columns) as (N, pixels), column by column: that is how decoded masks lie in memory."""
-    return strip.transpose(0, 2, 1).reshape(len(strip), -1).astype(np.float32)
+    number, height, columns = strip.shape
+    return strip.transpose(0, 2, 1).reshape(number, height * columns).astype(np.float32)
 
 
 def _counts(masks: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openvlharness_core.testing.backends import FakeOcr, FakeZoom
 from openvlharness_core.testing.code import FakeCodeExecutor, FakeCodeGenerator
+from openvlharness_core.testing.depth import FakeDepth
 from openvlharness_core.testing.images import FakeCodec, FakeFetcher, fake_image
 from openvlharness_core.testing.models import ScriptedModel, calling, saying
 from openvlharness_core.testing.prompts import plain_prompts
@@ -16,6 +17,7 @@ __all__ = [
     "FakeCodeExecutor",
     "FakeCodeGenerator",
     "FakeCodec",
+    "FakeDepth",
     "FakeFetcher",
     "FakeOcr",
     "FakeZoom",
