@@ -63,7 +63,8 @@ def _closing_line(folder: Path, *options: str) -> str:
     (folder / "test_parts.py").write_text(_LEAVES_OUT, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = system: a part\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    bare = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # conftest stands on pytest alone, and starts sooner so
+    ran = subprocess.run(command, cwd=folder, env=bare, capture_output=True, text=True, check=False)
     return ran.stdout.splitlines()[-1].partition(" in ")[0]
 
 
