@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from openvlharness_core.capabilities.base import Capability
+from openvlharness_core.capabilities.camera_pose import CameraPoseCapability
 from openvlharness_core.capabilities.coding import CodingCapability
+from openvlharness_core.capabilities.depth import DepthCapability
+from openvlharness_core.capabilities.grounding import GroundingCapability
+from openvlharness_core.capabilities.image_search import ImageSearchCapability
 from openvlharness_core.capabilities.ocr import OcrCapability
+from openvlharness_core.capabilities.text_search import TextSearchCapability
+from openvlharness_core.capabilities.web_visit import WebVisitCapability
 from openvlharness_core.capabilities.zoom import ZoomCapability
-from openvlharness_core.testing.backends import FakeOcr, FakeZoom
-from openvlharness_core.testing.code import FakeCodeExecutor, FakeCodeGenerator
-from openvlharness_core.testing.images import FakeCodec
 
 from .canonical_data import canonical_schemas
 from .report import report_schema
@@ -18,11 +22,18 @@ from .shapes import DIALECT, Schema
 
 
 def _capabilities() -> tuple[Capability, ...]:
-    """One of each kind; what does their work does not show in the arguments they take."""
+    """One of each kind; who does their work does not show in the arguments they take."""
+    nobody: Any = None
     return (
-        CodingCapability(generator=FakeCodeGenerator(), executor=FakeCodeExecutor()),
-        OcrCapability(backend=FakeOcr()),
-        ZoomCapability(backend=FakeZoom(FakeCodec())),
+        CameraPoseCapability(backend=nobody, renderer=nobody),
+        CodingCapability(generator=nobody, executor=nobody),
+        DepthCapability(backend=nobody, renderer=nobody),
+        GroundingCapability(backend=nobody, renderer=nobody),
+        ImageSearchCapability(backend=nobody),
+        OcrCapability(backend=nobody),
+        TextSearchCapability(backend=nobody),
+        WebVisitCapability(backend=nobody),
+        ZoomCapability(backend=nobody),
     )
 
 

@@ -49,7 +49,7 @@ async def search_findings(
         items.append(_item_data(item, picture is not None))
     data = dict(asked) | {
         "items": items,
-        "summary": clean_text(results.summary),
+        "summary": clean_text(results.summary) or None,
         "nothing_relevant": clean_text(results.nothing_relevant) or None,
         "note": clean_text(results.note) or None,
     }

@@ -22,8 +22,8 @@ _PARAMETERS = object_schema({"image_id": IMAGE_ID}, ("image_id",))
 class ImageSearchCapability:
     """Searches by a picture.
 
-    Canonical data: `image_id`, `items` (title, url, source, snippet, details, thumbnail_url, has_image), `summary`,
-    `nothing_relevant` (null when something was found), `note`.
+    Canonical data: `image_id`, `items` (title, url, source, snippet, details, thumbnail_url, has_image), `summary` (null
+    when nobody summarised), `nothing_relevant` (null when something was found), `note` (null if none).
     """
 
     backend: ImageSearchBackend

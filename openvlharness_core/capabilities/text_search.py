@@ -36,7 +36,7 @@ class TextSearchCapability:
     """Searches by words.
 
     Canonical data: `query`, `search_type`, `items` (title, url, source, snippet, details, thumbnail_url, has_image),
-    `summary`, `nothing_relevant` (null when something was found), `note`.
+    `summary` (null when nobody summarised), `nothing_relevant` (null when something was found), `note` (null if none).
     """
 
     backend: TextSearchBackend

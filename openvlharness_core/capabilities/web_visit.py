@@ -46,7 +46,8 @@ _PARAMETERS = object_schema(
 class WebVisitCapability:
     """Visits pages for a goal.
 
-    Canonical data: `goal`, `pages` (one a URL: url, title, ok, evidence, summary, and reason where it failed).
+    Canonical data: `goal`, `pages` (one a URL: url, title, ok, evidence, summary, and reason, which is empty
+    where the page could be read).
     """
 
     backend: PageBackend

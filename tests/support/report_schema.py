@@ -10,7 +10,17 @@ import jsonschema
 
 from tests.architecture.rooms import CONTRACTS
 
-_TOOLS = {"Zoom_In_Tool": "zoom", "OCR_Tool": "ocr", "Python_Coding_Agent_Tool": "coding"}
+_TOOLS = {
+    "Camera_Trajectory_Tool": "camera_pose",
+    "Depth_Estimation_Tool": "depth",
+    "Image_Search_Tool": "image_search",
+    "OCR_Tool": "ocr",
+    "Python_Coding_Agent_Tool": "coding",
+    "Text_Search_Tool": "text_search",
+    "Visual_Grounding_Tool": "grounding",
+    "Webpage_Visit_Tool": "web_visit",
+    "Zoom_In_Tool": "zoom",
+}
 
 
 @functools.cache
