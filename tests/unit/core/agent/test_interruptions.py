@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -228,10 +227,10 @@ async def test_the_switch_may_be_thrown_from_another_thread() -> None:
     hanging, cancellation = Hanging(), Cancellation()
     task = ask(agent(HangingModel(hanging)), QUESTION, cancellation=cancellation)
     await hanging.begun.wait()
-    thread = threading.Thread(target=cancellation.cancel)
-    thread.start()
+    loop = asyncio.get_running_loop()
+    loop.set_debug(True)  # then a loop refuses what another thread must not do to it
+    await loop.run_in_executor(None, cancellation.cancel)
     report = await asyncio.wait_for(task, 5)
-    thread.join()
     assert (report.stop_reason, hanging.cancelled) == ("cancelled", 1)
     cancellation.cancel()  # nobody listens any more
 
