@@ -74,10 +74,16 @@ class _Canvas:
 
     def alpha(self, corners: Points) -> NDArray[np.float64]:
         """How much of each pixel lies within a polygon, 0 to 1."""
-        over = np.zeros((self.height * _OVER, self.width * _OVER), np.uint8)
-        cv2.fillPoly(over, [np.round((corners * _OVER - 0.5) * 16).astype(np.int32)], 255, shift=4)
-        share = cv2.resize(over, (self.width, self.height), interpolation=cv2.INTER_AREA) / 255
-        return share if self.antialiased else (share >= 0.5).astype(np.float64)
+        low = np.clip(np.floor(corners.min(axis=0)).astype(int) - 1, 0, [self.width - 1, self.height - 1])
+        wide, tall = np.clip(np.ceil(corners.max(axis=0)).astype(int) + 1, 1, [self.width, self.height]) - low
+        whole = np.zeros((self.height, self.width))
+        if min(wide, tall) <= 0:
+            return whole
+        over = np.zeros((tall * _OVER, wide * _OVER), np.uint8)
+        cv2.fillPoly(over, [np.round(((corners - low) * _OVER - 0.5) * 16).astype(np.int32)], 255, shift=4)
+        share = cv2.resize(over, (int(wide), int(tall)), interpolation=cv2.INTER_AREA) / 255
+        whole[low[1] : low[1] + tall, low[0] : low[0] + wide] = share if self.antialiased else share >= 0.5
+        return whole
 
     def fill(self, share: NDArray[np.float64], colour: Rgb, to: Rgb | None = None) -> None:
         paint: NDArray[np.float64] = np.array(colour, np.float64)
@@ -196,8 +202,12 @@ def _radius(canvas: _Canvas) -> float:
 
 
 def _spot(canvas: _Canvas, radius: float) -> tuple[float, float]:
-    margin = radius * 0.35 * canvas.dice.choice([-1, 1]) if canvas.kind == "edge" else radius + 2.5
-    return canvas.dice.uniform(margin, canvas.width - margin), canvas.dice.uniform(margin, canvas.height - margin)
+    dice, margin = canvas.dice, radius + 2.5
+    x, y = dice.uniform(margin, canvas.width - margin), dice.uniform(margin, canvas.height - margin)
+    if canvas.kind == "edge" and dice.random() < 0.6:
+        x = dice.choice([0, canvas.width]) + dice.uniform(-0.2, 0.8) * radius * dice.choice([-1, 1])
+        x, y = (x, y) if dice.random() < 0.5 else (y, x)
+    return x, y
 
 
 def _clear_of(canvas: _Canvas, share: NDArray[np.float64], gap: int) -> bool:

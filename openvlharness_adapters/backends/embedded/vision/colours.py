@@ -19,7 +19,8 @@ Rgb = tuple[int, int, int]
 
 _EXAMPLES: dict[str, tuple[Rgb, ...]] = {
     "red": ((255, 0, 0), (220, 20, 60), (178, 34, 34), (139, 0, 0), (200, 30, 30), (220, 50, 47), (214, 39, 40),
-            (244, 67, 54), (192, 0, 0), (255, 60, 60), (100, 0, 0)),
+            (244, 67, 54), (192, 0, 0), (255, 60, 60), (100, 0, 0),
+            (230, 30, 30), (235, 20, 25), (240, 40, 45), (225, 35, 20), (210, 20, 40)),
     "red orange": ((255, 69, 0), (255, 87, 34), (255, 90, 20)),
     "red pink": ((233, 30, 99), (205, 92, 92), (240, 128, 128), (255, 110, 110)),
     "red pink orange": ((255, 99, 71), (250, 128, 114)),
@@ -73,7 +74,7 @@ _EXAMPLES: dict[str, tuple[Rgb, ...]] = {
 _CLEARLY_CLOSER = 1.5
 _WITHIN_NOISE = 4.0
 _FAR = 32.0
-_NO_HUE = 7.0  # chroma under which nobody sees a hue
+_NO_HUE = 9.0  # chroma under which nobody sees a hue
 _WITHOUT_HUE = ("black", "white", "grey")
 
 # (dark for sure up to, not dark from) of the brightest channel, 0 to 1. A plain green or purple is darker than a plain red.

@@ -125,8 +125,8 @@ def _sides(fit: Fit, points: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDA
 
 def _is_own(fit: Fit, region: Region, foreign: NDArray[np.bool_], kin: NDArray[np.int64]) -> bool:
     """Whether no side of the model can be the rim of something in front, or the picture's edge."""
-    if fit.family == "ellipse":  # a hollow of the same curve in a neighbour would be a strange chance; a cut is not
-        return not (region.beside == 0).any() and float(foreign.mean()) < 0.7
+    if fit.family not in ("triangle", "rectangle"):  # no straight cut leaves a whole star, and no likely one an ellipse
+        return True
     side, along = _sides(fit, region.outline)
     count, beside = len(fit.corners), kin[region.beside]
     for each in range(count):
@@ -137,7 +137,7 @@ def _is_own(fit: Fit, region: Region, foreign: NDArray[np.bool_], kin: NDArray[n
         against = int(labels[sizes.argmax()])
         before, after = (each - 1) % count, (each + 1) % count
         bends = [
-            near.any() and float((beside[near] == against).mean()) > 0.7
+            near.any() and float((beside[near] == against).mean()) > 0.6
             for near in ((side == before) & (along > 0.75), (side == after) & (along < 0.25))
         ]
         if against == 0 or not any(bends):
@@ -162,9 +162,28 @@ def _behind(
     if not fits:
         return Guess(shapes=ANYTHING)
     guess = _guess(fits, region.size, tolerance)
-    if all(_shows_enough(fit, own, tolerance) for fit in fits):
+    shown = [_shown(fit, own, tolerance) for fit in fits]
+    if all(_is_enough(fit, share, each) for fit, (share, each) in zip(fits, shown, strict=True)):
         return guess
+    if {fit.family for fit in fits} == {"rectangle"}:
+        return _open_ended(fits[0], shown[0][1], own, guess)
     return Guess(shapes=ANYTHING)
+
+
+def _open_ended(fit: Fit, shown: NDArray[np.float64], own: NDArray[np.float64], guess: Guess) -> Guess:
+    """A rectangle that shows one side and its two corners, and hides the side opposite."""
+    far = int(shown.argmin())
+    near, beside = (far + 2) % 4, ((far + 1) % 4, (far + 3) % 4)
+    if shown[near] < 0.85 or min(shown[each] for each in beside) < _LEAST_SIDE_SHOWN:
+        return Guess(shapes=ANYTHING)
+    corners = fit.corners
+    start, end = corners[near], corners[(near + 1) % 4]
+    across = end - start
+    long = float(np.hypot(*across))
+    depth = np.abs((own - start) @ np.array([-across[1], across[0]]) / max(long, 1e-6))
+    wide_enough = float(np.percentile(depth, 98)) > 1.2 * long
+    shapes: frozenset[Shape | None] = frozenset({"rectangle"}) if wide_enough else frozenset({"square", "rectangle"})
+    return attrs.evolve(guess, shapes=shapes)
 
 
 def _hides_the_rest(
@@ -194,23 +213,26 @@ def _hides_the_rest(
     return not bare.any() and not beyond.any()
 
 
-def _shows_enough(fit: Fit, own: NDArray[np.float64], tolerance: Tolerance) -> bool:
-    """Whether the points stand along the most of the model, and along a piece of each of its sides."""
+def _shown(fit: Fit, own: NDArray[np.float64], tolerance: Tolerance) -> tuple[float, NDArray[np.float64]]:
+    """Which part of the model the points stand along, 0 to 1: of all of it, and of each of its sides."""
     corners = fit.corners
-    lengths = np.hypot(*(np.roll(corners, -1, axis=0) - corners).T)
-    count = np.maximum(2, (lengths / 2).astype(int))
+    ends = np.roll(corners, -1, axis=0)
+    count = np.maximum(2, (np.hypot(*(ends - corners).T) / 2).astype(int))
     marks = np.concatenate(
-        [a + (b - a) * np.linspace(0, 1, n, endpoint=False)[:, None]
-         for a, b, n in zip(corners, np.roll(corners, -1, axis=0), count, strict=True)]
-    )  # fmt: skip
+        [a + (b - a) * np.linspace(0, 1, n, endpoint=False)[:, None] for a, b, n in zip(corners, ends, count, strict=True)]
+    )
+    near = _near(marks, own, 2.0 + tolerance.unit)
     side = np.repeat(np.arange(len(corners)), count)
-    shown = _near(marks, own, 2.0 + tolerance.unit)
-    if float(shown.mean()) < _LEAST_SHOWN:
+    return float(near.mean()), np.bincount(side, weights=near, minlength=len(corners)) / count
+
+
+def _is_enough(fit: Fit, share: float, each: NDArray[np.float64]) -> bool:
+    """Whether a model is told from all others by what it shows."""
+    if share < _LEAST_SHOWN:
         return False
     if fit.family == "ellipse":
         return True
-    each = np.bincount(side, weights=shown, minlength=len(corners)) / count
-    few = 0 if fit.family in ("rectangle", "triangle") else len(corners) // 5  # regular shapes have sides to spare
+    few = 0 if fit.family in ("rectangle", "triangle") else len(each) // 5  # regular shapes have sides to spare
     return int((each < _LEAST_SIDE_SHOWN).sum()) <= few
 
 

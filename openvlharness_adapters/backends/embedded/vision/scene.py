@@ -19,6 +19,11 @@ from openvlharness_adapters.backends.embedded.vision.segments import Labels, Seg
 from openvlharness_adapters.backends.embedded.vision.working import Pixels, Working, working_picture
 
 _LIKE_GROUND = 20.0  # levels
+# Sizes of what is inside, in parts of the whole, over which a ring around it is taken for ...
+_OUTLINED = 0.7  # a stroke around the background
+_BORDERED = 0.78  # the border of what is inside
+_MERE_BORDER = 0.87  # the same, too thin to give its colour to the whole
+_UPON = 0.62  # perhaps a border; below, a shape upon another
 _LIKE_KIN = 15.0  # levels
 _CROWD = 220  # regions over which a picture is texture
 _BACKGROUND_SHARE = 0.5  # of the picture's edge
@@ -148,8 +153,7 @@ class _Reader:
 
     def _clear_scraps(self) -> None:
         """Slivers that lie along one region's rim become a part of what is on their other side."""
-        unit = self.working.unit
-        self._scraps: dict[int, set[int]] = {}
+        unit, changed = self.working.unit, False
         for label in sorted(self.segments.thin):
             region = self.regions.get(label)
             if region is None or region.half_width > 2.2 * unit or (region.filled & ~region.own).sum() > 9 * unit * unit:
@@ -160,20 +164,11 @@ class _Reader:
             back = [each for each in touched if each in self.ground or each in self._hollow]
             if len(solid) != 1 or not back or touched[solid[0]] < 0.3 * len(region.beside):
                 continue
-            self._scraps.setdefault(solid[0], set()).add(label)
             into = max(back, key=lambda each: touched[each])
             self.segments.labels[region.box][region.own] = into
-        if self._scraps:
-            gone = set().union(*self._scraps.values())
-            levels = {
-                owner: [paint_of(self.regions[label], self.working, None) for label in labels]
-                for owner, labels in self._scraps.items()
-            }
-            self._scrap_names = {owner: frozenset().union(*(p.names for p in paints)) for owner, paints in levels.items()}
-            self.regions = {label: region for label, region in regions_of(self.segments).items() if label not in gone}
-
-    _scraps: dict[int, set[int]] = attrs.field(init=False, factory=dict)
-    _scrap_names: dict[int, frozenset[Colour | None]] = attrs.field(init=False, factory=dict)
+            changed = True
+        if changed:
+            self.regions = regions_of(self.segments)
 
     def _nest(self) -> None:
         """Who lies within whose outline: the smallest that encloses it."""
@@ -243,7 +238,6 @@ class _Reader:
         return Thing(
             shapes=guess.shapes,
             paint=self.paints[label],
-            also=self._scrap_names.get(label, frozenset()),
             is_sure=is_sure,
             labels=(label,),
             area=region.size**2,
@@ -253,21 +247,21 @@ class _Reader:
     def _ring(self, outer: int, inner: int) -> tuple[list[Thing], set[int]]:
         """A region with one other inside: outlined, bordered, or one upon the other."""
         hull, core = self.regions[outer], self.regions[inner]
-        width, is_even = _ring_width(hull, core)
-        share = width / max(hull.size, 1.0)
+        is_even, ratio = _is_even(hull, core), core.size / max(hull.size, 1.0)
         outline, within = self._plain(outer), self._plain(inner)
-        alike = is_even and bool(self.guesses[outer].shapes & self.guesses[inner].shapes)
+        apart = np.hypot(*(hull.outline.mean(axis=0) - core.outline.mean(axis=0)))
+        alike = is_even and apart < 0.12 * hull.size and bool(self.guesses[outer].shapes & self.guesses[inner].shapes)
         if inner in self._hollow:
-            if alike and share < 0.15:
+            if alike and ratio > _OUTLINED:
                 return [outline], {inner}
-            return [outline, attrs.evolve(within, is_sure=not alike and share > 0.06)], {inner}
+            return [outline, attrs.evolve(within, is_sure=not alike and ratio < 0.85)], {inner}
         if not alike:
             return [outline], set()
-        if share < 0.09:
-            names = self.paints[outer].names | within.also
+        if ratio > _BORDERED:
+            names = self.paints[outer].names if ratio < _MERE_BORDER else frozenset[Colour | None]()
             whole = attrs.evolve(outline, paint=within.paint, also=names, labels=(outer, inner))
             return [whole], {inner}
-        if share < 0.2:
+        if ratio > _UPON:
             return [attrs.evolve(outline, is_sure=False)], set()
         return [outline], set()
 
@@ -294,11 +288,11 @@ def _encloses(outer: Region, inner: Region) -> bool:
     return bool(outer.filled[y - around_rows.start, x - around_columns.start].all())
 
 
-def _ring_width(outer: Region, inner: Region) -> tuple[float, bool]:
-    """Distance between the outlines of two regions, one inside the other, and whether it is the same all around."""
+def _is_even(outer: Region, inner: Region) -> bool:
+    """Whether the distance between the outlines of two regions, one inside the other, is much the same all around."""
     cv2 = opencv()
     inside = cv2.distanceTransform(np.pad(outer.filled, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
     x, y = inner.outline.astype(int).T
     widths = inside[y - outer.box[0].start, x - outer.box[1].start]
     middle = float(np.median(widths))
-    return middle, bool(np.percentile(np.abs(widths - middle), 90) <= 0.35 * middle + 1.0)
+    return bool(np.percentile(np.abs(widths - middle), 90) <= 0.7 * middle + 1.0)

@@ -27,6 +27,7 @@ _RINGING_REACH = 6
 _SAME_COLOUR = 13.0
 _SAME_STROKE = 32.0
 _CRUMB = 12.0  # square pixels
+_STRAY = 40.0  # the same, of what lies apart from the rest of its colour: an edge between two others may look like a third
 _FAR = 1e6
 _REACH = 7  # picture pixels that the blur of an edge and the ringing beside it span
 
@@ -78,7 +79,7 @@ def segments_of(working: Working) -> Segments:
         return restless
     labels = spread.settled()
     labels, origin = _connected(labels, unit)
-    labels, origin = _merged(labels, origin, pixels, working.left)
+    labels, origin = _merged(labels, origin, thin, pixels, working.left)
     labels, origin = _joined(labels, origin, thin, spread.colours)
     labels, origin = _absorbed(labels, origin, thin, spread.opponent, unit)
     count = int(labels.max())
@@ -246,7 +247,7 @@ def boxes_of(labels: Labels) -> list[tuple[int, tuple[slice, slice]]]:
 
 
 def _merged(
-    labels: Labels, origin: NDArray[np.int64], pixels: NDArray[np.uint8], noise: float
+    labels: Labels, origin: NDArray[np.int64], thin: set[int], pixels: NDArray[np.uint8], noise: float
 ) -> tuple[Labels, NDArray[np.int64]]:
     """Regions that touch and have no step between them become one: blocks of JPEG, or a shadow of noise."""
     cv2 = opencv()
@@ -272,6 +273,8 @@ def _merged(
     parent = list(range(count))
     touching = _touching_pairs(labels, count)
     for (one_label, other_label), (size, total) in lengths.items():
+        if thin & {int(origin[one_label]), int(origin[other_label])}:
+            continue
         if (one_label, other_label) in touching and total / size < _SAME_COLOUR + 2 * noise:
             _unite(parent, one_label, other_label)
     roots = np.array([_root(parent, label) for label in range(count)])
@@ -284,10 +287,21 @@ def _joined(
 ) -> tuple[Labels, NDArray[np.int64]]:
     """Touching regions of one colour become one: a stroke that was smooth inside only where it is wide."""
     parent = list(range(int(labels.max()) + 1))
-    for one, other in sorted(_touching_pairs(labels, len(parent))):
-        first, second = int(origin[one]), int(origin[other])
-        limit = _SAME_STROKE if thin & {first, second} else _SAME_COLOUR
-        if np.abs(colours[first] - colours[second]).max() < limit:
+    pairs = sorted(_touching_pairs(labels, len(parent)))
+
+    def unlike(one: int, other: int) -> float:
+        return float(np.abs(colours[int(origin[one])] - colours[int(origin[other])]).max())
+
+    most: dict[int, float] = {}  # how unlike its unlikest neighbour each region is
+    for one, other in pairs:
+        for label in (one, other):
+            most[label] = max(most.get(label, 0.0), unlike(one, other))
+    for one, other in pairs:
+        likeness = unlike(one, other)
+        limit = _SAME_COLOUR
+        if thin & {int(origin[one]), int(origin[other])}:  # a washed-out stroke is like the background, but like nothing more
+            limit = min(_SAME_STROKE, 0.4 * min(most[one], most[other]))
+        if likeness < limit:
             _unite(parent, one, other)
     roots = np.array([_root(parent, label) for label in range(len(parent))])
     kept, new = np.unique(roots, return_inverse=True)
@@ -313,11 +327,15 @@ def _absorbed(
     So do crumbs between others, whatever their colour.
     """
     count = int(labels.max()) + 1
-    candidates = [label for label in range(1, count) if int(origin[label]) in thin]
-    if not candidates:
-        return labels, origin
     flat = labels.ravel()
     sizes = np.maximum(np.bincount(flat, minlength=count), 1)
+    small = sizes < _CRUMB * unit * unit
+    largest = np.zeros(int(origin.max()) + 1, np.int64)
+    np.maximum.at(largest, origin, sizes)
+    stray = (sizes < _STRAY * unit * unit) & (sizes < largest[origin])
+    candidates = [label for label in range(1, count) if small[label] or stray[label] or int(origin[label]) in thin]
+    if not candidates:
+        return labels, origin
     means = np.stack([np.bincount(flat, opponent[..., k].ravel(), minlength=count) / sizes for k in range(3)], axis=1)
     touching: dict[int, list[int]] = {label: [] for label in candidates}
     for one, other in _touching_pairs(labels, count):
@@ -330,7 +348,7 @@ def _absorbed(
         if len(beside) < 2:
             continue
         slack = _UNLIKE + 0.1 * (theirs.max(axis=0) - theirs.min(axis=0))
-        if sizes[label] < _CRUMB * unit * unit or (means[label] >= theirs.min(axis=0) - slack).all() and (means[label] <= theirs.max(axis=0) + slack).all():
+        if small[label] or (means[label] >= theirs.min(axis=0) - slack).all() and (means[label] <= theirs.max(axis=0) + slack).all():
             new[label] = beside[int(np.abs(theirs - means[label]).sum(axis=1).argmin())]
     kept, dense = np.unique(new, return_inverse=True)
     return dense[labels].astype(np.int32), origin[kept]
