@@ -79,6 +79,16 @@ def _root(descriptors: NDArray[np.float32]) -> NDArray[np.float32]:
     return rooted
 
 
+def _next_best(distances: NDArray[np.float32], best: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The least distance of each row but that in column `best`; quicker than a partition."""
+    rows = np.arange(len(best))
+    kept = distances[rows, best]
+    distances[rows, best] = np.inf
+    found: NDArray[np.float32] = distances.min(axis=1)
+    distances[rows, best] = kept
+    return found
+
+
 def matches(first: Features, second: Features, *, ratio: float = RATIO) -> NDArray[np.int64]:
     """Indices (M, 2) of features that are each other's nearest, clearly nearer than the next best, each place once."""
     if min(len(first.points), len(second.points)) < 2:
@@ -88,8 +98,7 @@ def matches(first: Features, second: Features, *, ratio: float = RATIO) -> NDArr
     back = distances.argmin(axis=0)
     rows = np.arange(len(there))
     best = distances[rows, there]
-    by_row = np.partition(distances, 1, axis=1)[:, 1]
-    by_column = np.partition(distances, 1, axis=0)[1]
+    by_row, by_column = _next_best(distances, there), _next_best(distances.T, back)
     clear = (best < ratio**2 * by_row) & (best < ratio**2 * by_column[there])
     pairs = np.stack([rows, there], axis=1)[(back[there] == rows) & clear]
     # One corner may carry several features, one an orientation; counted once each it would weigh too much.
