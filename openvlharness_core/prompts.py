@@ -80,7 +80,7 @@ PROMPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "camera_line": ("image", "translation", "rotation", "forward", "yaw", "pitch", "roll"),
     "camera_directions": (),
     "camera_translation_salient": ("direction", "details", "distance"),
-    "camera_translation_small": ("direction", "details", "distance"),
+    "camera_translation_small": ("details", "distance"),
     "camera_translation_unscaled": ("direction", "details"),
     "camera_translation_unmoved": ("details",),
     "camera_translation_unknown": (),

@@ -185,9 +185,10 @@ def _translation(motion: Motion, metric: bool, prompts: PromptBundle) -> str:
         return prompts.text("camera_translation_unmoved", details=details)
     if not metric:
         return prompts.text("camera_translation_unscaled", direction=axes[largest], details=details)
-    salient = motion.distance >= SALIENT_METRES - METRES_NOISE
-    kind = "camera_translation_salient" if salient else "camera_translation_small"
-    return prompts.text(kind, direction=axes[largest], details=details, distance=f"{motion.distance:.2f}")
+    distance = f"{motion.distance:.2f}"
+    if motion.distance < SALIENT_METRES - METRES_NOISE:
+        return prompts.text("camera_translation_small", details=details, distance=distance)
+    return prompts.text("camera_translation_salient", direction=axes[largest], details=details, distance=distance)
 
 
 def signed(value: float) -> str:
