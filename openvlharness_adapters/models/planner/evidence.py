@@ -54,7 +54,8 @@ class Seen:
 
     Attributes:
         parts: its evidence.
-        bindings: handle to the newest binding of OCR text that belongs to it, as the inventory behind the call lists it.
+        bindings: name of every data binding to the handle it belongs to, oldest first, as the inventory behind the call
+            lists them.
     """
 
     parts: tuple[Part, ...]
@@ -204,8 +205,7 @@ def _result(answer: ToolMessage, behind: tuple[object, ...]) -> Seen | Failed:
             return Failed(code="unknown", message=answer.text)
         return Failed(code=failure[1], message=failure[2])
     update = "\n".join(_text_of(message.parts) for message in behind if isinstance(message, UserMessage))
-    bindings = {handle: name for name, handle in _BINDING.findall(update) if name.startswith("ocr_result")}
-    return Seen(parts=answer.parts, bindings=bindings)
+    return Seen(parts=answer.parts, bindings=dict(_BINDING.findall(update)))
 
 
 def _text_of(parts: tuple[Part, ...]) -> str:
@@ -215,6 +215,8 @@ def _text_of(parts: tuple[Part, ...]) -> str:
 def reading_of(seen: Seen, handle: str) -> Reading:
     """The text that an OCR call showed for `handle`; empty when it found none."""
     texts = [part.text for part in seen.parts if isinstance(part, TextPart)]
+    names = [name for name, owner in seen.bindings.items() if owner == handle and name.startswith("ocr_result")]
+    binding = names[-1] if names else None
     for position, text in enumerate(texts):
         begin, end = text.find("```text\n"), text.rfind("\n```")
         if begin >= 0 and end >= begin + 7:
@@ -223,9 +225,9 @@ def reading_of(seen: Seen, handle: str) -> Reading:
             return Reading(
                 rows=_placed(lines[:-1] if is_cut else lines, texts[position + 1 :]),
                 is_cut=is_cut,
-                binding=seen.bindings.get(handle),
+                binding=binding,
             )
-    return Reading(binding=seen.bindings.get(handle))
+    return Reading(binding=binding)
 
 
 def _placed(lines: list[str], behind: list[str]) -> tuple[Row, ...]:

@@ -6,7 +6,7 @@ a bounded number of calls and then answers or raises `Cannot`.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeVar
 
 import attrs
@@ -83,3 +83,23 @@ def whole(reading: Reading, picture: str) -> Reading:
     if reading.is_cut:
         raise Cannot(f"there is more text in {picture} than I am shown, so I could miss some of it")
     return reading
+
+
+def each_for_itself(pictures: Sequence[str], plan: Callable[[str], Plan[Answer]]) -> Plan[Answer]:
+    """One answer for each picture, together."""
+    found: dict[str, Answer] = {}
+    for picture in pictures:
+        found[picture] = yield from plan(picture)
+    text = "; ".join(f"{picture}: {answer.text}" for picture, answer in found.items())
+    return Answer(text=text, grounds=" ".join(answer.grounds for answer in found.values()))
+
+
+def in_one_picture(which: object, pictures: Sequence[str], plan: Callable[[str], Plan[Answer]]) -> Plan[Answer]:
+    """The answer for the picture that is meant, or for each of them. Raises Cannot if the question leaves open which."""
+    if len(pictures) == 1:
+        return (yield from plan(pictures[0]))
+    if which == "each":
+        return (yield from each_for_itself(pictures, plan))
+    if which == "all":
+        raise Cannot("I can do this for one picture, or for each by itself, but not across several")
+    raise Cannot(f"the question does not say which of the pictures it means: {', '.join(pictures)}")

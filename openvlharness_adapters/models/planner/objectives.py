@@ -56,6 +56,11 @@ class Objective:
     sources: tuple[Source, ...] = ()
 
     @property
+    def bindings(self) -> tuple[str, ...]:
+        """Everything it reads."""
+        return tuple(source.binding for source in self.sources)
+
+    @property
     def sentence(self) -> str:
         """The objective in plain language; `parse_objective` reads it back."""
         before, after = _SENTENCES[self.operation]

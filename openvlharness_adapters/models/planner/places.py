@@ -139,7 +139,8 @@ def split_place(words: str) -> tuple[str, Place]:
     Words are lower case, one space apart, without punctuation.
     """
     front = re.fullmatch(
-        r"(?P<place>(?:in|on|from|at|according to) .+?) (?P<rest>(?:what|how|read|which|add) .+)", words
+        r"(?P<place>(?:in|on|from|at|according to) .+?) (?P<rest>(?:what|how|read|which|add|is|are|where|count|did) .+)",
+        words,
     )
     if front:
         rest, place = _split_end(front["place"])

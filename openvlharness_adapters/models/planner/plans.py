@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from openvlharness_adapters.models.planner.comparing import comparing
+from openvlharness_adapters.models.planner.counting import CountingAsk, counting
+from openvlharness_adapters.models.planner.locating import LocatingAsk, locating
 from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan
 from openvlharness_adapters.models.planner.places import pictures_of
 from openvlharness_adapters.models.planner.questions import Ask, Compute, FindValue, ReadText, Subtract
@@ -31,3 +34,8 @@ def plan_for(ask: Ask, pictures: Sequence[str]) -> Plan[Answer]:
             return compute(ask, meant)
         case Subtract():
             return subtract(ask, meant)
+    if isinstance(ask, CountingAsk):
+        return counting(ask, meant)
+    if isinstance(ask, LocatingAsk):
+        return locating(ask, meant)
+    return comparing(ask, meant)

@@ -11,6 +11,7 @@ from typing import Literal
 
 import attrs
 
+from openvlharness_adapters.models.planner import comparing, counting, locating, shapes_asked
 from openvlharness_adapters.models.planner.objectives import Operation
 from openvlharness_adapters.models.planner.places import PLACE_WORDS, Place, split_place
 
@@ -143,7 +144,7 @@ class Compute:
     place: Place
 
 
-Ask = ReadText | FindValue | Subtract | Compute
+Ask = ReadText | FindValue | Subtract | Compute | counting.CountingAsk | locating.LocatingAsk | comparing.ComparingAsk
 
 
 class NotUnderstood(Exception):
@@ -162,7 +163,8 @@ def understand(question: str) -> Ask:
     if not words:
         raise NotUnderstood("there is no question")
     words, place = split_place(words)
-    for kind in (_read, _count, _compute, _difference, _value):
+    shapes = (counting.counting_of, locating.locating_of, comparing.comparing_of)
+    for kind in (_read, _count, _compute, *shapes, _difference, _value):
         ask = kind(words, place)
         if ask is not None:
             return ask
@@ -235,6 +237,7 @@ def _is_label(label: str) -> bool:
     return len(words) <= _MOST_LABEL_WORDS and _BREAK not in words and not _POINTERS.issuperset(words)
 
 
-_VOCABULARY = PLACE_WORDS | frozenset(
+_OTHER_ROOMS = (shapes_asked, counting, locating, comparing)
+_VOCABULARY = PLACE_WORDS.union(*(room.VOCABULARY for room in _OTHER_ROOMS)) | frozenset(
     re.findall("[a-z]+", " ".join(each.pattern for each in (_READ, _COUNT, _COMPUTE, _DIFFERENCE, _AMOUNT, _FIELD)))
 )

@@ -10,9 +10,10 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
+from openvlharness_adapters.models.planner.computing import run_objective
 from openvlharness_adapters.models.planner.evidence import Reading, Row
 from openvlharness_adapters.models.planner.fields import label_key, number_token
-from openvlharness_adapters.models.planner.looks import CODING, Answer, Call, Cannot, Plan, look, made, whole
+from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan, each_for_itself, look, whole
 from openvlharness_adapters.models.planner.numbers import decimal_mark, find_number, numbers_of
 from openvlharness_adapters.models.planner.objectives import Kind, Objective, Source
 from openvlharness_adapters.models.planner.questions import Compute, Subtract
@@ -36,11 +37,7 @@ def compute(ask: Compute, pictures: tuple[str, ...]) -> Plan[Answer]:
     if len(pictures) > 1 and ask.place.which == "any":
         raise Cannot(f"the question does not say which of the pictures it means: {', '.join(pictures)}")
     if ask.place.which == "each" and len(pictures) > 1:
-        found: dict[str, Answer] = {}
-        for picture in pictures:
-            found[picture] = yield from _computed(ask, (picture,))
-        text = "; ".join(f"{picture}: {answer.text}" for picture, answer in found.items())
-        return Answer(text=text, grounds=" ".join(answer.grounds for answer in found.values()))
+        return (yield from each_for_itself(pictures, lambda picture: _computed(ask, (picture,))))
     return (yield from _computed(ask, pictures))
 
 
@@ -57,18 +54,7 @@ def _computed(ask: Compute, pictures: tuple[str, ...]) -> Plan[Answer]:
     kinds: dict[str, Kind] = {"lines": "lines", "words": "words"}
     kind = kinds.get(ask.domain, "numbers")
     objective = Objective(operation=ask.operation, kind=kind, sources=tuple(sources))
-    return (yield from _run(objective, f"the {ask.domain} in {', '.join(pictures)}"))
-
-
-def _run(objective: Objective, over: str) -> Plan[Answer]:
-    call = Call(tool=CODING, arguments={"objective": objective.sentence}, reason=f"Computing over {over}.")
-    output = (yield from made(call)).output
-    what, _, value = (output or "").strip().partition(": ")
-    if what == objective.operation and value:
-        return Answer(text=value, grounds=f"A program computed this over {over}.")
-    if what in ("unclear", "too few numbers"):
-        raise Cannot(f"the program could not tell the numbers ({what}: {value})")
-    raise Cannot("the program did not print a result")
+    return (yield from run_objective(objective, f"the {ask.domain} in {', '.join(pictures)}"))
 
 
 def _doubt(reading: Reading, domain: str) -> str | None:
@@ -150,4 +136,4 @@ def subtract(ask: Subtract, pictures: tuple[str, ...]) -> Plan[Answer]:
     if numbers[0] < numbers[1]:
         values.reverse()
     objective = Objective(operation="difference", values=tuple(values))
-    return (yield from _run(objective, f"{' and '.join(values)}"))
+    return (yield from run_objective(objective, f"{' and '.join(values)}"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from openvlharness_adapters.models.planner.evidence import Reading
 from openvlharness_adapters.models.planner.fields import Field, find_fields, number_token, same_value
-from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan, look, look_closer, whole
+from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan, each_for_itself, look, look_closer, whole
 from openvlharness_adapters.models.planner.places import Place
 from openvlharness_adapters.models.planner.questions import FindValue
 from openvlharness_core.geometry import Box
@@ -20,12 +20,11 @@ def find_value(ask: FindValue, pictures: tuple[str, ...]) -> Plan[Answer]:
     """The value with the label that the question names; one for each picture where it asks for several."""
     no_region(ask.place)
     if ask.place.which in ("each", "all") and len(pictures) > 1:
-        found: dict[str, Answer] = {}
-        for picture in pictures:
-            readings = yield from read_all((picture,))
-            found[picture] = yield from value_of(ask.label, readings, ask.is_amount)
-        text = "; ".join(f"{picture}: {answer.text}" for picture, answer in found.items())
-        return Answer(text=text, grounds=" ".join(answer.grounds for answer in found.values()))
+        return (yield from each_for_itself(pictures, lambda picture: _found_in((picture,), ask)))
+    return (yield from _found_in(pictures, ask))
+
+
+def _found_in(pictures: tuple[str, ...], ask: FindValue) -> Plan[Answer]:
     readings = yield from read_all(pictures)
     return (yield from value_of(ask.label, readings, ask.is_amount))
 

@@ -103,7 +103,7 @@ def test_courtesy_spaces_and_case_change_nothing(question: str, change: str) -> 
 @pytest.mark.parametrize(
     ("question", "why"),
     [
-        ("How many circles are there?", "“circles”"),
+        ("How many spirals are there?", "“spirals”"),
         ("Is there a dog?", "“dog”"),
         ("Describe the picture.", "“describe”"),
         ("What is this?", "this kind of question"),
