@@ -6,6 +6,7 @@ from openvlharness_core.testing.backends import FakeOcr, FakeZoom
 from openvlharness_core.testing.cameras import FakeCamera
 from openvlharness_core.testing.code import FakeCodeExecutor, FakeCodeGenerator
 from openvlharness_core.testing.depth import FakeDepth
+from openvlharness_core.testing.grounding import FakeGrounding
 from openvlharness_core.testing.images import FakeCodec, FakeFetcher, fake_image
 from openvlharness_core.testing.models import ScriptedModel, calling, saying
 from openvlharness_core.testing.prompts import plain_prompts
@@ -22,6 +23,7 @@ __all__ = [
     "FakeCodec",
     "FakeDepth",
     "FakeFetcher",
+    "FakeGrounding",
     "FakeImageSearch",
     "FakeOcr",
     "FakePages",

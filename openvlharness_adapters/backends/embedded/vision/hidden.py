@@ -12,11 +12,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from openvlharness_adapters.backends.embedded.vision.labels import Labels
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 from openvlharness_adapters.backends.embedded.vision.outlines import Fit, all_fits
 from openvlharness_adapters.backends.embedded.vision.queries import SHAPES, Shape
 from openvlharness_adapters.backends.embedded.vision.regions import Region
-from openvlharness_adapters.backends.embedded.vision.segments import Labels
 
 ANYTHING: frozenset[Shape | None] = frozenset((*SHAPES, None))
 
@@ -148,7 +148,8 @@ def _is_own(fit: Fit, region: Region, foreign: NDArray[np.bool_], kin: NDArray[n
 def _widened(foreign: NDArray[np.bool_], reach: float) -> NDArray[np.bool_]:
     """Also the points within `reach` steps of a foreign one: the blur of a corner belongs to nobody."""
     steps = int(reach)
-    return np.logical_or.reduce([np.roll(foreign, step) for step in range(-steps, steps + 1)])
+    near: NDArray[np.bool_] = np.array([np.roll(foreign, step) for step in range(-steps, steps + 1)]).any(axis=0)
+    return near
 
 
 def _behind(
@@ -186,9 +187,7 @@ def _open_ended(fit: Fit, shown: NDArray[np.float64], own: NDArray[np.float64], 
     return attrs.evolve(guess, shapes=shapes)
 
 
-def _hides_the_rest(
-    fit: Fit, region: Region, labels: Labels, ground: frozenset[int], tolerance: Tolerance
-) -> bool:
+def _hides_the_rest(fit: Fit, region: Region, labels: Labels, ground: frozenset[int], tolerance: Tolerance) -> bool:
     """Whether what the model has and the region lacks lies behind neighbours or outside, and nothing sticks out."""
     cv2 = opencv()
     corners = fit.corners
@@ -219,7 +218,10 @@ def _shown(fit: Fit, own: NDArray[np.float64], tolerance: Tolerance) -> tuple[fl
     ends = np.roll(corners, -1, axis=0)
     count = np.maximum(2, (np.hypot(*(ends - corners).T) / 2).astype(int))
     marks = np.concatenate(
-        [a + (b - a) * np.linspace(0, 1, n, endpoint=False)[:, None] for a, b, n in zip(corners, ends, count, strict=True)]
+        [
+            a + (b - a) * np.linspace(0, 1, n, endpoint=False)[:, None]
+            for a, b, n in zip(corners, ends, count, strict=True)
+        ]
     )
     near = _near(marks, own, 2.0 + tolerance.unit)
     side = np.repeat(np.arange(len(corners)), count)

@@ -64,10 +64,8 @@ def matched(scene: Scene, query: ShapeQuery) -> tuple[list[Thing], int]:
     if query.extreme is None or not found:
         return found, unsure
     areas = np.array([thing.area for thing in found])
-    if query.extreme == "largest":
-        chosen = areas * _SAME_SIZE >= areas.max()
-    else:
-        chosen = areas <= areas.min() * _SAME_SIZE
+    is_large = query.extreme == "largest"
+    chosen = areas * _SAME_SIZE >= areas.max() if is_large else areas <= areas.min() * _SAME_SIZE
     first = [thing for thing, is_chosen in zip(found, chosen, strict=True) if is_chosen]
     return first, unsure + len(first) - 1  # of several alike, none can be said to be the one
 

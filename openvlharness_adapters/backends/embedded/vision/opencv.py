@@ -19,6 +19,7 @@ def opencv() -> Any:
         import cv2
     except ImportError as error:
         raise CapabilityUnavailableError(
-            NAME, f"finding things needs OpenCV, which is not installed: pip install 'openvlharness[embedded]' ({error})"
+            NAME,
+            f"finding things needs OpenCV, which is not installed: pip install 'openvlharness[embedded]' ({error})",
         ) from error
     return cv2

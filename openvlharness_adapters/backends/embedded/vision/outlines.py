@@ -47,7 +47,7 @@ class Fit:
     @property
     def corners(self) -> Points:
         """The outline as a polygon, shape (n, 2), x and y in working pixels; an ellipse as 72 points."""
-        return corners_at(self.family, self.numbers[None])[0]
+        return np.asarray(corners_at(self.family, self.numbers[None])[0])
 
     def shapes(self, unit: float) -> frozenset[Shape | None]:
         """Which shapes this fit may be, by its proportions; `None` among them for none of the vocabulary."""
@@ -209,7 +209,7 @@ def _starts(points: Points) -> list[tuple[Family, Numbers]]:
 def _ellipse_start(flat: NDArray[np.float32], rectangle: Numbers) -> Numbers:
     if len(flat) >= 6:
         (x, y), (wide, high), degrees = opencv().fitEllipseDirect(flat)
-        if all(map(math.isfinite, (x, y, wide, high, degrees))) and 1 < min(wide, high) and max(wide, high) < 1e4:
+        if all(map(math.isfinite, (x, y, wide, high, degrees))) and min(wide, high) > 1 and max(wide, high) < 1e4:
             return np.array([x, y, wide / 2, high / 2, math.radians(degrees)])
     return rectangle
 

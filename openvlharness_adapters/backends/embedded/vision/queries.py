@@ -126,8 +126,6 @@ def _tokens(query: str) -> list[_Token]:
             stripped = word.strip(_EDGES).casefold()
             if stripped and stripped not in _ARTICLES:
                 tokens.append(_Token(stripped, False))
-            elif word and not stripped.strip() and not word.strip(_EDGES) == "":
-                raise NotInGrammarError(word, f"“{word}” is no word")
     return tokens
 
 
@@ -173,7 +171,7 @@ def _shapes(tokens: list[_Token]) -> ShapeQuery:
         noun = _singular(word)
         if noun in _NOUNS:
             if position + 1 < len(tokens):
-                raise _left_over(tokens[position + 1].text, f"behind “{word}”")
+                raise _left_over(tokens[position + 1].text, f"cannot stand behind “{word}”")
             return ShapeQuery(shape=_NOUNS[noun], colour=colour, tone=tone, extreme=extreme)
         if word in _SPELLINGS and colour is None:
             colour = _SPELLINGS[word]
@@ -182,11 +180,10 @@ def _shapes(tokens: list[_Token]) -> ShapeQuery:
         elif word in EXTREMES and extreme is None:
             extreme = "smallest" if word == "smallest" else "largest"
         else:
-            raise _left_over(word, "a second time")
+            raise _left_over(word, "cannot stand beside another of its kind")
     return ShapeQuery(colour=colour, tone=tone, extreme=extreme)
 
 
-def _left_over(word: str, where: str) -> NotInGrammarError:
-    if word in _SPELLINGS or word in (*TONES, *EXTREMES) or _singular(word) in _NOUNS:
-        return NotInGrammarError(word, f"“{word}” is not understood {where}")
-    return NotInGrammarError(word, f"“{word}” is not understood")
+def _left_over(word: str, why: str) -> NotInGrammarError:
+    known = word in _SPELLINGS or word in (*TONES, *EXTREMES) or _singular(word) in _NOUNS
+    return NotInGrammarError(word, f"“{word}” {why if known else 'is not understood'}")

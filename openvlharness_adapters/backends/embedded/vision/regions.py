@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openvlharness_adapters.backends.embedded.vision.colours import names_of
+from openvlharness_adapters.backends.embedded.vision.labels import Labels, Mask, boxes_of
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 from openvlharness_adapters.backends.embedded.vision.queries import Colour
-from openvlharness_adapters.backends.embedded.vision.segments import Labels, Mask, Segments, boxes_of
+from openvlharness_adapters.backends.embedded.vision.segments import Segments
 from openvlharness_adapters.backends.embedded.vision.working import Working
 
 Box = tuple[slice, slice]
@@ -69,33 +70,35 @@ class Region:
 
 def regions_of(segments: Segments) -> dict[int, Region]:
     """Every region by its label."""
-    return {label: _region(segments.labels, label, box) for label, box in boxes_of(segments.labels)}
+    around = np.pad(segments.labels, 1)
+    return {
+        label: _region(segments.labels[box] == label, around, label, box) for label, box in boxes_of(segments.labels)
+    }
 
 
-def _region(labels: Labels, label: int, box: Box) -> Region:
+def _region(own: Mask, around: Labels, label: int, box: Box) -> Region:
     cv2 = opencv()
-    own = labels[box] == label
     contours, _ = cv2.findContours(own.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     outer = max(contours, key=len)
     filled = np.zeros(own.shape, np.uint8)
     cv2.drawContours(filled, [outer], -1, 1, cv2.FILLED)
     inner = cv2.distanceTransform(np.pad(own, 1).astype(np.uint8), cv2.DIST_L2, 3)
-    points = outer.reshape(-1, 2) + [box[1].start, box[0].start]
+    points = outer.reshape(-1, 2) + np.array([box[1].start, box[0].start])
     return Region(
         label=label,
         box=box,
         own=own,
         filled=filled.astype(bool),
         outline=points.astype(np.float64),
-        beside=_beside(labels, label, points, filled.astype(bool), box),
+        beside=_beside(around, label, points, filled.astype(bool), box),
         half_width=float(inner.max()),
     )
 
 
-def _beside(labels: Labels, label: int, points: NDArray[np.intp], filled: Mask, box: Box) -> NDArray[np.int64]:
-    """The label outside of each outline point; 0 where that is outside the picture."""
+def _beside(padded: Labels, label: int, points: NDArray[np.intp], filled: Mask, box: Box) -> NDArray[np.int64]:
+    """The label outside of each outline point; 0 where that is outside the picture, as `padded` has it."""
     x, y = points.T
-    around = np.pad(labels, 1)[y[:, None] + 1 + _DY, x[:, None] + 1 + _DX].astype(np.int64)
+    around = padded[y[:, None] + 1 + _DY, x[:, None] + 1 + _DX].astype(np.int64)
     inside = np.pad(filled, 1)[y[:, None] + 1 - box[0].start + _DY, x[:, None] + 1 - box[1].start + _DX]
     around[inside] = label
     straight = around[:, :4]

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openvlharness_adapters.backends.embedded.vision.hidden import ANYTHING, Guess, Tolerance, guess_of
+from openvlharness_adapters.backends.embedded.vision.labels import Labels
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 from openvlharness_adapters.backends.embedded.vision.queries import COLOURS, Colour, Shape
 from openvlharness_adapters.backends.embedded.vision.regions import Paint, Region, paint_of, regions_of
-from openvlharness_adapters.backends.embedded.vision.segments import Labels, Segments, segments_of
+from openvlharness_adapters.backends.embedded.vision.segments import Segments, segments_of
 from openvlharness_adapters.backends.embedded.vision.working import Pixels, Working, working_picture
 
 _LIKE_GROUND = 20.0  # levels
@@ -156,7 +157,11 @@ class _Reader:
         unit, changed = self.working.unit, False
         for label in sorted(self.segments.thin):
             region = self.regions.get(label)
-            if region is None or region.half_width > 2.2 * unit or (region.filled & ~region.own).sum() > 9 * unit * unit:
+            if (
+                region is None
+                or region.half_width > 2.2 * unit
+                or (region.filled & ~region.own).sum() > 9 * unit * unit
+            ):
                 continue
             beside, sizes = np.unique(region.beside, return_counts=True)
             touched = {int(each): int(size) for each, size in zip(beside, sizes, strict=True) if each not in (0, label)}
@@ -198,7 +203,7 @@ class _Reader:
         region = self.regions[label]
         beside, sizes = np.unique(region.beside[region.beside > 0], return_counts=True)
         if not len(beside):
-            return self.working.pixels[region.box][region.own].mean(axis=0)
+            return np.asarray(self.working.pixels[region.box][region.own].mean(axis=0))
         other = int(beside[sizes.argmax()])
         height, width = self.segments.labels.shape
         middle, reach = region.outline.mean(axis=0), 4 * self.working.unit

@@ -75,7 +75,7 @@ def noise_of(pixels: Pixels) -> float:
     if min(height, width) < 3:
         return 0.0
     kernel = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], np.float32) / 6  # of unit gain for white noise
-    rough = np.abs(cv2.filter2D(pixels.astype(np.float32), -1, kernel))[1:-1, 1:-1].mean(axis=2)
+    rough = cv2.cvtColor(np.abs(cv2.filter2D(pixels.astype(np.float32), -1, kernel)), cv2.COLOR_RGB2GRAY)[1:-1, 1:-1]
     rows, columns = (side // _BLOCK for side in rough.shape)
     if rows * columns < 4:
         return float(np.median(rough)) * 1.25

@@ -1,0 +1,152 @@
+"""From pixels with labels to regions: apart what does not touch, together what is one.
+
+Every step takes labels and returns new ones, with the label before the first step that each came from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openvlharness_adapters.backends.embedded.vision.labels import Labels, boxes_of, filled, highest, touching_pairs
+from openvlharness_adapters.backends.embedded.vision.opencv import opencv
+
+Origin = NDArray[np.int64]
+
+_UNLIKE = 16.0  # levels beyond every mixture
+_SAME_COLOUR = 13.0
+_SAME_STROKE = 32.0
+_CRUMB = 12.0  # square pixels
+_STRAY = (
+    40.0  # the same, of what lies apart from the rest of its colour: an edge between two others may look like a third
+)
+
+
+def connected(labels: Labels, unit: float) -> tuple[Labels, Origin]:
+    """Connected regions of one label each, and the label that each came from; scraps go to what lies beside them."""
+    cv2 = opencv()
+    result = np.zeros_like(labels)
+    origin = [0]
+    least = max(4.0, 3.0 * unit * unit)
+    for label, (rows, columns) in boxes_of(labels):
+        own = (labels[rows, columns] == label).astype(np.uint8)
+        count, comps, stats, _ = cv2.connectedComponentsWithStats(own, connectivity=4)
+        part = result[rows, columns]
+        for comp in range(1, count):
+            if stats[comp, cv2.CC_STAT_AREA] >= least:
+                part[comps == comp] = len(origin)
+                origin.append(label)
+    return filled(result), np.array(origin)
+
+
+def merged(
+    labels: Labels, origin: Origin, thin: set[int], pixels: NDArray[np.uint8], noise: float
+) -> tuple[Labels, Origin]:
+    """Regions that touch and have no step between them become one: blocks of JPEG, or a shadow of noise."""
+    cv2 = opencv()
+    count = int(labels.max()) + 1
+    smooth = cv2.blur(pixels, (3, 3)).astype(np.int16)
+    lengths: dict[tuple[int, int], list[float]] = {}
+    for axis in (0, 1):
+        gap = 5  # across the edge's own blur
+        if labels.shape[axis] <= gap:
+            continue
+        near = (slice(None, -gap), slice(None)) if axis == 0 else (slice(None), slice(None, -gap))
+        far = (slice(gap, None), slice(None)) if axis == 0 else (slice(None), slice(gap, None))
+        one, other = labels[near], labels[far]
+        differ = one != other
+        unlike = highest(np.abs(smooth[near][differ] - smooth[far][differ]))
+        keys = np.minimum(one, other)[differ].astype(np.int64) * count + np.maximum(one, other)[differ]
+        values, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+        sums = np.bincount(inverse, weights=unlike)
+        for key, size, total in zip(values.tolist(), sizes.tolist(), sums.tolist(), strict=True):
+            entry = lengths.setdefault((key // count, key % count), [0.0, 0.0])
+            entry[0] += size
+            entry[1] += total
+    parent = list(range(count))
+    touching = touching_pairs(labels, count)
+    for (one_label, other_label), (size, total) in lengths.items():
+        if thin & {int(origin[one_label]), int(origin[other_label])}:
+            continue
+        if (one_label, other_label) in touching and total / size < _SAME_COLOUR + 2 * noise:
+            _unite(parent, one_label, other_label)
+    roots = np.array([_root(parent, label) for label in range(count)])
+    kept, new = np.unique(roots, return_inverse=True)
+    return new[labels].astype(np.int32), origin[kept]
+
+
+def joined(
+    labels: Labels, origin: Origin, thin: set[int], colours: dict[int, NDArray[np.float32]]
+) -> tuple[Labels, Origin]:
+    """Touching regions of one colour become one: a stroke that was smooth inside only where it is wide."""
+    parent = list(range(int(labels.max()) + 1))
+    pairs = sorted(touching_pairs(labels, len(parent)))
+
+    def unlike(one: int, other: int) -> float:
+        return float(np.abs(colours[int(origin[one])] - colours[int(origin[other])]).max())
+
+    most: dict[int, float] = {}  # how unlike its unlikest neighbour each region is
+    for one, other in pairs:
+        for label in (one, other):
+            most[label] = max(most.get(label, 0.0), unlike(one, other))
+    for one, other in pairs:
+        likeness = unlike(one, other)
+        limit = _SAME_COLOUR
+        if thin & {
+            int(origin[one]),
+            int(origin[other]),
+        }:  # a washed-out stroke is like the background, but like nothing more
+            limit = min(_SAME_STROKE, 0.4 * min(most[one], most[other]))
+        if likeness < limit:
+            _unite(parent, one, other)
+    roots = np.array([_root(parent, label) for label in range(len(parent))])
+    kept, new = np.unique(roots, return_inverse=True)
+    return new[labels].astype(np.int32), origin[kept]
+
+
+def _root(parent: list[int], label: int) -> int:
+    while parent[label] != label:
+        parent[label] = parent[parent[label]]
+        label = parent[label]
+    return label
+
+
+def _unite(parent: list[int], one: int, other: int) -> None:
+    parent[_root(parent, other)] = _root(parent, one)
+
+
+def absorbed(
+    labels: Labels, origin: Origin, thin: set[int], opponent: NDArray[np.float32], unit: float
+) -> tuple[Labels, Origin]:
+    """Thin regions that are a mixture of what they touch go to the likest of those: tips that no core reaches to.
+
+    So do crumbs between others, whatever their colour.
+    """
+    count = int(labels.max()) + 1
+    flat = labels.ravel()
+    sizes = np.maximum(np.bincount(flat, minlength=count), 1)
+    small = sizes < _CRUMB * unit * unit
+    largest = np.zeros(int(origin.max()) + 1, np.int64)
+    np.maximum.at(largest, origin, sizes)
+    stray = (sizes < _STRAY * unit * unit) & (sizes < largest[origin])
+    candidates = [label for label in range(1, count) if small[label] or stray[label] or int(origin[label]) in thin]
+    if not candidates:
+        return labels, origin
+    means = np.stack([np.bincount(flat, opponent[..., k].ravel(), minlength=count) / sizes for k in range(3)], axis=1)
+    touching: dict[int, list[int]] = {label: [] for label in candidates}
+    for one, other in touching_pairs(labels, count):
+        for label, beside in ((one, other), (other, one)):
+            if label in touching and (int(origin[beside]) not in thin or sizes[beside] > 4 * sizes[label]):
+                touching[label].append(beside)
+    new = np.arange(count)
+    for label, around in touching.items():
+        theirs = means[around]
+        if len(around) < 2:
+            continue
+        slack = _UNLIKE + 0.1 * (theirs.max(axis=0) - theirs.min(axis=0))
+        if small[label] or (
+            (means[label] >= theirs.min(axis=0) - slack).all() and (means[label] <= theirs.max(axis=0) + slack).all()
+        ):
+            new[label] = around[int(np.abs(theirs - means[label]).sum(axis=1).argmin())]
+    kept, dense = np.unique(new, return_inverse=True)
+    return dense[labels].astype(np.int32), origin[kept]
