@@ -67,7 +67,7 @@ def test_a_negative_padding_is_refused() -> None:
         grid_to_pixels((0, 0, 10, 10), (100, 100), -1)
 
 
-@hypothesis.settings(max_examples=300)
+@hypothesis.settings(max_examples=150)
 @hypothesis.given(grid_boxes(), sizes, st.integers(0, 50))
 def test_outward_rounding_loses_no_edge_and_stays_inside(box: Box, size_hw: tuple[int, int], padding: int) -> None:
     height, width = size_hw

@@ -444,7 +444,7 @@ odd_findings = (
 )
 
 
-@hypothesis.settings(max_examples=150)
+@hypothesis.settings(max_examples=100)
 @hypothesis.given(
     said=st.lists(odd_replies | odd_errors, max_size=4),
     found=st.lists(odd_findings | odd_errors, min_size=4, max_size=4),

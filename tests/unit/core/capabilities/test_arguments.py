@@ -219,7 +219,7 @@ values = st.recursive(
 names = st.sampled_from([*S["properties"], "other", "\ud83d"])
 
 
-@hypothesis.settings(max_examples=200)
+@hypothesis.settings(max_examples=120)
 @hypothesis.given(st.dictionaries(names, values, max_size=4))
 def test_any_arguments_pass_or_are_told(arguments: dict[str, object]) -> None:
     try:
@@ -233,6 +233,7 @@ def test_any_arguments_pass_or_are_told(arguments: dict[str, object]) -> None:
     assert json.dumps(again.values) == json.dumps(checked.values)
 
 
+@hypothesis.settings(max_examples=50)
 @hypothesis.given(st.dictionaries(names, values.filter(lambda v: v == v), max_size=3))
 def test_what_was_read_from_json_can_be_recorded(arguments: dict[str, object]) -> None:
     hypothesis.assume("Infinity" not in json.dumps(arguments))
