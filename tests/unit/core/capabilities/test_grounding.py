@@ -168,6 +168,12 @@ async def test_two_hundred_boxes_are_listed_and_the_rest_is_counted(style: str, 
     assert stage.binding("segment_ant")["pred_boxes"].shape == (count, 4)
 
 
+async def test_each_axis_has_its_own_scale() -> None:
+    value = Detections(boxes_xyxy_px=[[200, 0, 400, 100]], scores=[1], size_hw=(100, 2000))
+    shown = await Stage(sizes=((100, 2000),)).use(grounding(value), query="cup", **IMAGE)
+    assert shown.data["objects"][0]["bbox_2d"] == [100, 0, 200, 1000]
+
+
 async def test_without_bindings_nothing_points_to_one() -> None:
     stage = Stage(modules=("image",))
     value = Detections(boxes_xyxy_px=[[1, 1, 5, 5]] * 201, scores=[1] * 201, size_hw=SIZE)
