@@ -12,7 +12,12 @@ from openvlharness_app.settings import Settings
 from openvlharness_core.profile import ModelProfile
 
 BACKENDS_HERE = (
+    "embedded_camera",
+    "embedded_grounding",
+    "embedded_image_search",
     "embedded_ocr",
+    "embedded_text_search",
+    "embedded_webpage_visit",
     "python_coding_agent",
     "python_executor_local",
     "zoom_in_image_by_bbox",

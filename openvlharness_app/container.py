@@ -44,13 +44,31 @@ class AgentContainer(containers.DeclarativeContainer):
         models.code_generator, settings, profile, prompts, service_client.provider, clock, tracer
     )
     code_executor = providers.Singleton(backends.code_executor, settings)
+    evidence_renderer = providers.Singleton(services.evidence_renderer, image_codec)
+    grounding_backend = providers.Singleton(backends.grounding_backend, settings, image_codec, offload)
+    depth_backend = providers.Singleton(backends.depth_backend, settings)
+    camera_backend = providers.Singleton(backends.camera_backend, settings, image_codec, offload)
+    text_search_backend = providers.Singleton(backends.text_search_backend, settings, offload)
+    image_search_backend = providers.Singleton(backends.image_search_backend, settings, image_codec, offload)
+    page_backend = providers.Singleton(backends.page_backend, settings, offload)
     toolset = providers.Singleton(
         tools.toolset,
         settings,
-        zoom_backend.provider,
-        ocr_backend.provider,
-        code_generator.provider,
-        code_executor.provider,
+        profile,
+        providers.Singleton(
+            tools.Backends,
+            zoom=zoom_backend.provider,
+            ocr=ocr_backend.provider,
+            grounding=grounding_backend.provider,
+            depth=depth_backend.provider,
+            camera=camera_backend.provider,
+            text_search=text_search_backend.provider,
+            image_search=image_search_backend.provider,
+            pages=page_backend.provider,
+            generator=code_generator.provider,
+            executor=code_executor.provider,
+            renderer=evidence_renderer.provider,
+        ),
     )
     agent = providers.Singleton(
         MainAgent,

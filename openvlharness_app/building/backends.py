@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openvlharness_app.building.plugins import find_plugin
+from openvlharness_app.backend_settings import EmbeddedSearchSettings
+from openvlharness_app.building.plugins import find_plugin, selected_name
+from openvlharness_app.faults import ConfigurationError, Fault
 from openvlharness_app.settings import Settings
-from openvlharness_core import CodeExecutor, OcrBackend, Offload, ZoomBackend
+from openvlharness_core import (
+    CameraBackend,
+    CodeExecutor,
+    DepthBackend,
+    GroundingBackend,
+    ImageSearchBackend,
+    OcrBackend,
+    Offload,
+    PageBackend,
+    TextSearchBackend,
+    ZoomBackend,
+)
 
 if TYPE_CHECKING:
+    from openvlharness_adapters.backends.embedded.corpus.index import Corpus
     from openvlharness_adapters.imaging.codec import PillowCodec
 
 
@@ -38,3 +53,71 @@ def code_executor(settings: Settings) -> CodeExecutor:
         file_bytes=entry.file_bytes,
         processes=entry.processes,
     )
+
+
+def grounding_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> GroundingBackend:
+    """Who finds things; words are found through the embedded reader, which loads nothing before it is asked."""
+    from openvlharness_adapters.backends.embedded.grounding import EmbeddedGrounding
+    from openvlharness_adapters.backends.embedded.ocr import EmbeddedOcr
+
+    plugin: GroundingBackend | None = find_plugin(settings, "grounding")
+    reader = EmbeddedOcr(pixels=codec.pixels, offload=offload)
+    return plugin or EmbeddedGrounding(pixels=codec.pixels, offload=offload, ocr=reader)
+
+
+def depth_backend(settings: Settings) -> DepthBackend:
+    """Who estimates depth: a plug-in, since nothing that runs on any CPU can do it honestly from one picture.
+
+    Raises:
+        ConfigurationError: the configuration selects no plug-in.
+    """
+    plugin: DepthBackend | None = find_plugin(settings, "depth")
+    if plugin is None:
+        name = selected_name(settings, "depth") or "nothing"
+        raise ConfigurationError([Fault(key="capabilities.tools.depth.backend", expected="a plug-in", got=name)])
+    return plugin
+
+
+def camera_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> CameraBackend:
+    """Who recovers how the camera moved."""
+    from openvlharness_adapters.backends.embedded.camera import EmbeddedCamera
+    from openvlharness_adapters.imaging.focal import focal_px
+
+    plugin: CameraBackend | None = find_plugin(settings, "camera_pose")
+    return plugin or EmbeddedCamera(pixels=codec.pixels, offload=offload, focal=focal_px)
+
+
+def text_search_backend(settings: Settings, offload: Offload) -> TextSearchBackend:
+    """Who searches by words."""
+    from openvlharness_adapters.backends.embedded.corpus.text_search import EmbeddedTextSearch
+
+    plugin: TextSearchBackend | None = find_plugin(settings, "text_search")
+    corpus = _corpus(settings, settings.services.tools.embedded_text_search)
+    return plugin or EmbeddedTextSearch(corpus=corpus, offload=offload)
+
+
+def image_search_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> ImageSearchBackend:
+    """Who searches by a picture."""
+    from openvlharness_adapters.backends.embedded.corpus.image_search import EmbeddedImageSearch
+
+    plugin: ImageSearchBackend | None = find_plugin(settings, "image_search")
+    corpus = _corpus(settings, settings.services.tools.embedded_image_search)
+    return plugin or EmbeddedImageSearch(corpus=corpus, pixels=codec.pixels, offload=offload)
+
+
+def page_backend(settings: Settings, offload: Offload) -> PageBackend:
+    """Who visits pages."""
+    from openvlharness_adapters.backends.embedded.corpus.pages import EmbeddedPages
+
+    plugin: PageBackend | None = find_plugin(settings, "web_visit")
+    corpus = _corpus(settings, settings.services.tools.embedded_webpage_visit)
+    return plugin or EmbeddedPages(corpus=corpus, offload=offload)
+
+
+def _corpus(settings: Settings, entry: EmbeddedSearchSettings | None) -> Corpus:
+    from openvlharness_adapters.backends.embedded.corpus.index import Corpus
+    from openvlharness_adapters.imaging.thumbnails import Thumbnails
+
+    thumbnails = Thumbnails(max_pixels=settings.images.max_pixels)
+    path = Path(entry.corpus) if entry is not None and entry.corpus else None
+    return Corpus(path=path, decode=thumbnails.decoded, thumbnail=thumbnails.small)

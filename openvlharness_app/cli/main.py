@@ -14,6 +14,7 @@ _COMMANDS = {
     "presets": "List the ready configurations.",
     "init": "Write a commented copy of a preset, to be changed.",
     "check": "Say everything that is wrong with a configuration.",
+    "corpus": "Index local documents and pictures for the embedded search.",
     "replay": "Feed a recorded report through today's engine and say what differs.",
 }
 
