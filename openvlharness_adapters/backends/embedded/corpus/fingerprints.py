@@ -25,6 +25,7 @@ FEATURE_SIDE, MOST_FEATURES = 512, 300
 _SMALL = 16
 _FLAT = 3.0  # grey levels; a picture whose neighbours differ less has no hash
 _RATIO = 0.85
+_LIKENESS = 0.92  # dot product of features that may be the same corner
 _QUANTA = 512  # descriptors are stored as bytes; entries above one half are as good as never met
 
 
@@ -80,7 +81,11 @@ def common_points(query: Fingerprint, known: Fingerprint, cv2: Any) -> int:
     """Features that lie in the same arrangement in both; 0 where too few do."""
     if min(len(query.points), len(known.points)) < LEAST_INLIERS:
         return 0
-    pairs = matches(_features(query), _features(known), ratio=_RATIO)
+    one, other = _features(query), _features(known)
+    likest = (one.descriptors @ other.descriptors.T).max(axis=1)
+    if (likest > _LIKENESS).sum() < LEAST_INLIERS:  # most pictures end here
+        return 0
+    pairs = matches(one, other, ratio=_RATIO)
     if len(pairs) < LEAST_INLIERS:
         return 0
     source, target = query.points[pairs[:, 0]], known.points[pairs[:, 1]]

@@ -27,8 +27,8 @@ from openvlharness_core.seeking import SearchItem, SearchResults
 
 NAME = "embedded_image_search"
 MOST_ITEMS = 10
-MOST_COMPARED = 4000
-"""Pictures whose features are compared; that takes about 2 ms each."""
+MOST_COMPARED = 2000
+"""Pictures whose features are compared; that takes a few milliseconds each."""
 SNIPPET_CHARACTERS = 600
 _WITHOUT_PARTS = (
     "Only whole pictures were compared: finding parts of pictures needs pip install 'openvlharness[embedded]'."
