@@ -12,6 +12,7 @@ import re
 import attrs
 
 from openvlharness_adapters.models.planner.evidence import Conversation, Failed, read_conversation
+from openvlharness_adapters.models.planner.looking_up import SEARCH
 from openvlharness_adapters.models.planner.looks import Answer, Call, Cannot
 from openvlharness_adapters.models.planner.plans import plan_for
 from openvlharness_adapters.models.planner.questions import NotUnderstood, understand
@@ -57,7 +58,8 @@ def _harmless(text: str) -> str:
 
 def _next_step(conversation: Conversation) -> Call | Answer:
     """Start the plan anew, feed it what the conversation holds, and return the call it then wants, or its answer."""
-    plan = plan_for(understand(conversation.question), conversation.pictures)
+    freely = not conversation.pictures and SEARCH in conversation.tools
+    plan = plan_for(understand(conversation.question, freely=freely), conversation.pictures)
     steps = list(conversation.steps)
     try:
         wanted = next(plan)

@@ -12,7 +12,8 @@ from typing import Literal
 import attrs
 
 from openvlharness_adapters.models.planner.computing import run_measure
-from openvlharness_adapters.models.planner.locating import place_of, start_and_option, told_thing
+from openvlharness_adapters.models.planner.locating import place_of, told_thing
+from openvlharness_adapters.models.planner.locating_asked import start_and_option
 from openvlharness_adapters.models.planner.looks import Answer, Call, Cannot, Plan, in_one_picture, made
 from openvlharness_adapters.models.planner.measures import Measure, Objects, Quantity
 from openvlharness_adapters.models.planner.places import Place

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from openvlharness_adapters.models.planner.camera_motion import CameraMotion, camera_motion
 from openvlharness_adapters.models.planner.comparing import comparing
 from openvlharness_adapters.models.planner.counting import CountingAsk, counting
-from openvlharness_adapters.models.planner.locating import LocatingAsk, locating
-from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan
+from openvlharness_adapters.models.planner.locating import locating
+from openvlharness_adapters.models.planner.locating_asked import LocatingAsk
+from openvlharness_adapters.models.planner.looking_up import LookUp, WhereFrom, look_up, where_from
+from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan, in_one_picture
 from openvlharness_adapters.models.planner.places import pictures_of
 from openvlharness_adapters.models.planner.questions import Ask, Compute, FindValue, ReadText, Subtract
 from openvlharness_adapters.models.planner.reading import read_text
@@ -21,6 +24,8 @@ def plan_for(ask: Ask, pictures: Sequence[str]) -> Plan[Answer]:
     Raises:
         Cannot: the question means a picture that is not there.
     """
+    if isinstance(ask, LookUp):
+        return look_up(ask)
     try:
         meant = pictures_of(ask.place, pictures)
     except ValueError as error:
@@ -34,6 +39,10 @@ def plan_for(ask: Ask, pictures: Sequence[str]) -> Plan[Answer]:
             return compute(ask, meant)
         case Subtract():
             return subtract(ask, meant)
+        case CameraMotion():
+            return camera_motion(ask, meant)
+        case WhereFrom():
+            return in_one_picture(ask.place.which, meant, where_from)
     if isinstance(ask, CountingAsk):
         return counting(ask, meant)
     if isinstance(ask, LocatingAsk):

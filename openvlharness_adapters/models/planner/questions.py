@@ -7,11 +7,19 @@ then have letter for letter. A question with a word too many is not understood; 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Literal
 
 import attrs
 
-from openvlharness_adapters.models.planner import comparing, counting, locating, shapes_asked
+from openvlharness_adapters.models.planner import (
+    camera_motion,
+    comparing,
+    counting,
+    locating_asked,
+    looking_up,
+    shapes_asked,
+)
 from openvlharness_adapters.models.planner.objectives import Operation
 from openvlharness_adapters.models.planner.places import PLACE_WORDS, Place, split_place
 
@@ -144,15 +152,20 @@ class Compute:
     place: Place
 
 
-Ask = ReadText | FindValue | Subtract | Compute | counting.CountingAsk | locating.LocatingAsk | comparing.ComparingAsk
+ShapesAsk = counting.CountingAsk | locating_asked.LocatingAsk | comparing.ComparingAsk
+Ask = ReadText | FindValue | Subtract | Compute | ShapesAsk | camera_motion.CameraMotion | looking_up.LookingUpAsk
 
 
 class NotUnderstood(Exception):
     """A question outside the grammar; the message says which word, or that it is the kind of question."""
 
 
-def understand(question: str) -> Ask:
+def understand(question: str, *, freely: bool = False) -> Ask:
     """What a question asks.
+
+    Args:
+        question: as it came.
+        freely: whether any question is one for documents, since no picture came and they can be searched.
 
     Raises:
         NotUnderstood: it is outside the grammar.
@@ -162,9 +175,11 @@ def understand(question: str) -> Ask:
     words = _plain(question)
     if not words:
         raise NotUnderstood("there is no question")
+    sought = looking_up.looking_up_of(words, freely=freely)
+    if sought is not None:
+        return sought
     words, place = split_place(words)
-    shapes = (counting.counting_of, locating.locating_of, comparing.comparing_of)
-    for kind in (_read, _count, _compute, *shapes, _difference, _value):
+    for kind in _KINDS:
         ask = kind(words, place)
         if ask is not None:
             return ask
@@ -237,7 +252,18 @@ def _is_label(label: str) -> bool:
     return len(words) <= _MOST_LABEL_WORDS and _BREAK not in words and not _POINTERS.issuperset(words)
 
 
-_OTHER_ROOMS = (shapes_asked, counting, locating, comparing)
+_KINDS: tuple[Callable[[str, Place], Ask | None], ...] = (
+    _read,
+    _count,
+    _compute,
+    camera_motion.motion_of,
+    counting.counting_of,
+    locating_asked.locating_of,
+    comparing.comparing_of,
+    _difference,
+    _value,
+)
+_OTHER_ROOMS = (shapes_asked, counting, locating_asked, comparing, camera_motion, looking_up)
 _VOCABULARY = PLACE_WORDS.union(*(room.VOCABULARY for room in _OTHER_ROOMS)) | frozenset(
     re.findall("[a-z]+", " ".join(each.pattern for each in (_READ, _COUNT, _COMPUTE, _DIFFERENCE, _AMOUNT, _FIELD)))
 )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 from decimal import Decimal
 
+import attrs
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openvlharness_adapters.models.embedded_code import TemplateCodeGenerator, program_for
+from openvlharness_adapters.models.embedded_code import TemplateCodeGenerator, measuring_program, program_for
+from openvlharness_adapters.models.planner.measures import Measure, Objects, find_measure
 from openvlharness_adapters.models.planner.objectives import Objective, Source, parse_objective
 from openvlharness_core.errors import ToolExecutionError, UnsupportedQueryError
+from openvlharness_core.masks import encode_mask
 from openvlharness_core.results import Attempt
 from tests.unit.adapters.planner.desk import RunsHere
 
@@ -114,3 +118,69 @@ async def test_a_program_that_failed_is_not_written_again() -> None:
         await TemplateCodeGenerator().write(
             "Add up the numbers 1, 2 and print the sum.", {}, [attempt], timeout_seconds=1.0
         )
+
+
+# --- measures ------------------------------------------------------------------------------------------------------
+
+_objects = st.builds(
+    Objects,
+    binding=st.from_regex(r"segment_[a-z]{1,5}(_[2-9])?", fullmatch=True),
+    rows=st.lists(st.integers(1, 99), min_size=1, max_size=4).map(tuple),
+    outline=st.sampled_from(["masks", "boxes"]),
+)
+_several = st.lists(_objects, min_size=1, max_size=3).map(tuple)
+_one = _objects.map(lambda each: attrs.evolve(each, rows=each.rows[:1]))
+_measures = st.one_of(
+    st.builds(Measure, what=st.just("areas"), objects=_several),
+    st.builds(Measure, what=st.sampled_from(["distances", "gaps"]), objects=_several, start=_one),
+    st.builds(Measure, what=st.just("depths"), objects=_several, depth=st.just("depth_result")),
+)
+
+
+@given(_measures)
+def test_a_measure_reads_back_and_its_program_is_python(measure: Measure) -> None:
+    assert find_measure(measure.sentence) == measure
+    ast.parse(measuring_program(measure))
+    assert len(measuring_program(measure)) < 6000
+
+
+SQUARES = {
+    "pred_boxes": np.array([[0, 0, 4, 4], [6, 0, 10, 2]], np.float32),
+    "pred_masks": [encode_mask(np.arange(12)[:, None] * 12 + np.arange(12) == cell) for cell in (13, 7)],
+    "orig_img_h": 12,
+    "orig_img_w": 12,
+}
+DEPTHS = {"depth_meters": np.arange(144, dtype=np.float32).reshape(12, 12)}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "printed"),
+    [
+        ("Measure the areas of boxes 1, 2 of a and print the areas.", "areas: 16 8"),
+        ("Measure the areas of masks 1 of a and boxes 2 of a and print the areas", "areas: 1 8"),
+        ("Measure the distances from boxes 1 of a to boxes 2 of a and print the distances.", "distances: 6.08276253"),
+        ("Measure the gaps from boxes 1 of a to boxes 2 of a and print the gaps.", "gaps: 2"),
+        ("Measure the gaps from boxes 1 of a to boxes 1 of a and print the gaps.", "gaps: 0"),
+        ("Measure the depths in d of masks 1, 2 of a and print the depths.", "depths: 13 7"),
+        ("Measure the depths in d of boxes 1 of a and print the depths.", "depths: 19.5"),
+    ],
+)
+async def test_measures_are_those_of_the_bindings(sentence: str, printed: str) -> None:
+    answered = await TemplateCodeGenerator().write(sentence, {"a": {}, "d": {}}, timeout_seconds=1.0)
+    outcome = await RunsHere().run(answered.value, {"a": SQUARES, "d": DEPTHS})
+    assert (outcome.error or outcome.stdout.strip()) == printed
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Measure the areas of boxes 0 of a and print the areas.",
+        "Measure the areas of boxes 1 of a and print the gaps.",
+        "Measure the distances of boxes 1 of a and print the distances.",
+        "Measure the distances from boxes 1, 2 of a to boxes 3 of a and print the distances.",
+        "Measure the areas in d of boxes 1 of a and print the areas.",
+        "Measure the areas of circles 1 of a and print the areas.",
+    ],
+)
+def test_no_other_sentence_is_a_measure(sentence: str) -> None:
+    assert find_measure(sentence) is None

@@ -1,0 +1,122 @@
+"""Facts from documents: the sentence that says it, or no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from openvlharness_adapters.models.planner.looking_up import LookUp, Page, sentences_of, telling, terms_of
+from openvlharness_adapters.models.planner.questions import NotUnderstood, understand
+from openvlharness_core.agent.report import Report
+from openvlharness_core.agent.steps import ToolStep
+from openvlharness_core.capabilities.image_search import ImageSearchCapability
+from openvlharness_core.capabilities.text_search import TextSearchCapability
+from openvlharness_core.capabilities.web_visit import WebVisitCapability
+from openvlharness_core.pictures import EncodedImage
+from openvlharness_core.question import ImageInput
+from openvlharness_core.results import Answered
+from openvlharness_core.seeking import SearchItem, SearchResults, SearchType
+from openvlharness_core.testing.images import fake_image
+from openvlharness_core.testing.seeking import FakeImageSearch, FakePages
+from tests.unit.adapters.planner.board import asked
+from tests.unit.adapters.planner.desk import calls, cannot
+
+TEXTS = {
+    "file:///kestrel": (
+        "The Kestrel bridge crosses the Ane. The Kestrel bridge was opened in 1931 by Ida Moll. It is 412 m long. "
+        "The ferry was closed in 1930."
+    ),
+    "file:///ferries": "Ferries on the Ane. The last ferry was closed in 1930. The Kestrel bridge replaced it.",
+}
+SEARCH, VISIT = "Text_Search_Tool", "Webpage_Visit_Tool"
+
+
+class Library:
+    """Finds every document that has a word of the query, the one with most first."""
+
+    async def search(self, query: str, search_type: SearchType, *, timeout_seconds: float) -> Answered[SearchResults]:
+        terms = terms_of(query)
+        hits = {url: sum(term in text.casefold() for term in terms) for url, text in TEXTS.items()}
+        found = sorted((url for url in TEXTS if hits[url]), key=lambda url: -hits[url])
+        items = tuple(
+            SearchItem(title=url.rsplit("/", 1)[-1], url=url, source="shelf", snippet=TEXTS[url]) for url in found
+        )
+        reason = "" if items else "no document has such a word"
+        return Answered(value=SearchResults(items=items, nothing_relevant=reason), backend="library")
+
+
+async def _ask(question: str, images: Sequence[ImageInput] = ()) -> Report:
+    tools = [TextSearchCapability(backend=Library()), WebVisitCapability(backend=FakePages(TEXTS))]
+    return await asked(question, images, tools)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When was the Kestrel bridge opened?", "“The Kestrel bridge was opened in 1931 by Ida Moll.” (file:///kestrel, webpage_url_1)"),
+        ("Who opened the Kestrel bridge?", "“The Kestrel bridge was opened in 1931 by Ida Moll.” (file:///kestrel, webpage_url_1)"),
+        ("According to the documents, when was the last ferry closed?", "“The last ferry was closed in 1930.” (file:///ferries, webpage_url_1)"),
+        ("When was the last ferry closed according to the documents?", "“The last ferry was closed in 1930.” (file:///ferries, webpage_url_1)"),
+        ("Look up the opening of the Kestrel bridge.", "“The Kestrel bridge was opened in 1931 by Ida Moll.” (file:///kestrel, webpage_url_1)"),
+    ],
+)  # fmt: skip
+async def test_the_sentence_that_says_it_is_quoted_with_its_page(question: str, answer: str) -> None:
+    report = await _ask(question)
+    assert report.answer == answer
+    assert calls(report)[:2] == [SEARCH, VISIT]
+    goal = next(step for step in report.steps if isinstance(step, ToolStep) and step.tool == VISIT).arguments["goal"]
+    assert set(terms_of(str(goal))) <= set(terms_of(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("When was the Kestrel bridge closed?", "no sentence"),
+        ("When was the old wooden Kestrel bridge opened?", "“wooden”"),
+        ("How many people did the Kestrel bridge cost?", "“people”"),
+        ("When was the Zeppelin museum opened?", "“zeppelin”"),
+        ("Who painted Guernica?", "nothing about"),
+        ("When was the Kestrel bridge not opened?", "“not”"),
+    ],
+)
+async def test_what_no_sentence_says_is_not_answered(question: str, why: str) -> None:
+    report = await _ask(question)
+    assert cannot(report)
+    assert why in report.answer
+
+
+async def test_with_a_picture_a_question_is_about_the_picture_unless_it_names_the_documents() -> None:
+    images = [ImageInput.from_bytes(fake_image())]
+    assert "“when”" in (await _ask("When was the Kestrel bridge opened?", images)).answer
+    assert "1931" in (await _ask("According to the documents, when was the Kestrel bridge opened?", images)).answer
+
+
+def test_without_a_search_a_free_question_is_not_understood() -> None:
+    with pytest.raises(NotUnderstood):
+        understand("When was the Kestrel bridge opened?")
+    assert understand("When was the Kestrel bridge opened?", freely=True) == LookUp(
+        query="when was the kestrel bridge opened"
+    )
+
+
+async def test_equally_good_sentences_are_both_quoted_and_more_are_none() -> None:
+    page = Page(handle="p", title="Ane", passages="The Ane rises in Moll. The Ane flows by Moll. Boats ply the Ane.")
+    assert telling(page, "where is Moll on the Ane") == ["The Ane rises in Moll.", "The Ane flows by Moll."]
+    assert telling(page, "the Ane") == []
+
+
+def test_sentences_end_where_a_reader_would_end_them() -> None:
+    text = "Dr. Moll built it. It is 4.5 m wide, i.e. narrow.\nMany came.\n\n…\n\nJ. Moll died."
+    assert sentences_of(text) == ["Dr. Moll built it.", "It is 4.5 m wide, i.e. narrow.", "Many came.", "J. Moll died."]
+
+
+async def test_where_a_picture_is_from() -> None:
+    data = fake_image(content="tower")
+    digest = EncodedImage(data=data, media_type="image/png", size_hw=(40, 60)).digest
+    known = {digest: (SearchItem(title="Old tower", url="https://towers.example/old", source="Towers"),)}
+    tools = [ImageSearchCapability(backend=FakeImageSearch(known))]
+    report = await asked("Where is this picture from?", [ImageInput.from_bytes(data)], tools)
+    assert report.answer == "Old tower — Towers — webpage_url_1"
+    report = await asked("What is this image from?", [ImageInput.from_bytes(fake_image(content="other"))], tools)
+    assert "nothing that looks like input_image_1" in report.answer
