@@ -92,7 +92,9 @@ class _Canvas:
             paint = paint * (1 - ramp) + np.array(to) * ramp
         self.pixels = self.pixels * (1 - share[..., None]) + paint * share[..., None]
 
-    def put(self, shape: str, colour: str, share: NDArray[np.float64], whole: NDArray[np.float64] | None = None) -> bool:
+    def put(
+        self, shape: str, colour: str, share: NDArray[np.float64], whole: NDArray[np.float64] | None = None
+    ) -> bool:
         """Record a thing unless it would hide another, or not be seen itself."""
         mask = share >= 0.5
         if mask.sum() < SEEN * (share if whole is None else whole).sum() or not mask.any():
@@ -186,7 +188,11 @@ def _graded(canvas: _Canvas) -> None:
         ramp = np.hypot(columns - canvas.width / 2, rows - canvas.height / 2)
         ramp = ramp / ramp.max()
     canvas.pixels = here * (1 - ramp[..., None]) + there * ramp[..., None]
-    near = [name for name in canvas.colours if min(np.abs(np.subtract(PALETTE[name], end)).max() for end in (here, there)) > 90]
+    near = [
+        name
+        for name in canvas.colours
+        if min(np.abs(np.subtract(PALETTE[name], end)).max() for end in (here, there)) > 90
+    ]
     canvas.colours = near or canvas.colours
 
 
@@ -220,7 +226,9 @@ def _clear_of(canvas: _Canvas, share: NDArray[np.float64], gap: int) -> bool:
 
 def _scattered(canvas: _Canvas) -> None:
     dice, kind = canvas.dice, canvas.kind
-    wanted = dice.randint(1, 3) if kind == "tiny" else dice.randint(12, 20) if kind == "jpeg_crowded" else dice.randint(1, 9)
+    wanted = (
+        dice.randint(1, 3) if kind == "tiny" else dice.randint(12, 20) if kind == "jpeg_crowded" else dice.randint(1, 9)
+    )
     gap = 3 if kind == "tiny" else 5
     palette = dice.sample(canvas.colours, 2) if kind in ("same_colour", "edge") else canvas.colours
     for _ in range(wanted):
@@ -301,7 +309,10 @@ def _touching(canvas: _Canvas) -> None:
             second = corners_of(other, 0, 0, radius * ratio, dice.uniform(0, 6), dice)
             second += [first[:, 0].max() - second[:, 0].min(), y]
             share, beside = canvas.alpha(first), canvas.alpha(second)
-            cut = second.max(axis=0)[0] > canvas.width - 3 or (np.abs(second[:, 1] - canvas.height / 2) > canvas.height / 2 - 3).any()
+            cut = (
+                second.max(axis=0)[0] > canvas.width - 3
+                or (np.abs(second[:, 1] - canvas.height / 2) > canvas.height / 2 - 3).any()
+            )
             if cut or not (_clear_of(canvas, share, 4) and _clear_of(canvas, beside, 4)):
                 continue
             colour = dice.choice(canvas.colours)

@@ -6,13 +6,17 @@
     colours.py      which colour names and tones an RGB value may carry
     opencv.py       the one place where OpenCV is met
     working.py      the size at which a picture is looked at, and its noise
-    segments.py     pixels to regions: smooth cores, then what lies between them
-    strokes.py      thin things that no neighbour explains
+    segments.py     pixels to regions: smooth cores, and what lies between them ...
+    spreading.py    ... which is a mixture of those nearby, or a thing of its own
+    joining.py      ... and what of all that is one region
+    labels.py       label maps
     outlines.py     contour points to circle, rectangle, star ...: parametric fits and how far off they are
     regions.py      one region: colours, contour, what it touches
+    background.py   what lies behind everything, and what breaks through it
     hidden.py       what a region would be if something in front, or the edge, hid the rest
     scene.py        regions to things: borders, outlines, nested shapes, remains that cannot be named
     matching.py     things and a query to detections, and how many cannot be told
+    masks.py        masks in pixels of the picture
     words.py        text queries, on the lines that OCR read
     faces.py        frontal faces
 

@@ -148,8 +148,7 @@ def _is_own(fit: Fit, region: Region, foreign: NDArray[np.bool_], kin: NDArray[n
 def _widened(foreign: NDArray[np.bool_], reach: float) -> NDArray[np.bool_]:
     """Also the points within `reach` steps of a foreign one: the blur of a corner belongs to nobody."""
     steps = int(reach)
-    near: NDArray[np.bool_] = np.array([np.roll(foreign, step) for step in range(-steps, steps + 1)]).any(axis=0)
-    return near
+    return np.asarray(np.any([np.roll(foreign, step) for step in range(-steps, steps + 1)], axis=0))
 
 
 def _behind(

@@ -5,6 +5,8 @@ Every step takes labels and returns new ones, with the label before the first st
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -143,10 +145,21 @@ def absorbed(
         theirs = means[around]
         if len(around) < 2:
             continue
-        slack = _UNLIKE + 0.1 * (theirs.max(axis=0) - theirs.min(axis=0))
-        if small[label] or (
-            (means[label] >= theirs.min(axis=0) - slack).all() and (means[label] <= theirs.max(axis=0) + slack).all()
-        ):
+        if small[label] or _is_mixture(means[label], theirs, sizes[label] > _STRAY * unit * unit):
             new[label] = around[int(np.abs(theirs - means[label]).sum(axis=1).argmin())]
     kept, dense = np.unique(new, return_inverse=True)
     return dense[labels].astype(np.int32), origin[kept]
+
+
+def _is_mixture(colour: NDArray[np.floating], others: NDArray[np.floating], is_large: bool) -> bool:
+    """Whether a colour lies between others: in the box around them, or, to be more careful, near a line between two."""
+    span = others.max(axis=0) - others.min(axis=0)
+    if not is_large:
+        slack = _UNLIKE + 0.1 * span
+        return bool((colour >= others.min(axis=0) - slack).all() and (colour <= others.max(axis=0) + slack).all())
+    for one, other in itertools.combinations(others, 2):
+        way = other - one
+        share = np.clip((colour - one) @ way / max(float(way @ way), 1e-6), 0, 1)
+        if np.abs(one + share * way - colour).max() <= _UNLIKE + 0.08 * float(np.abs(way).max()):
+            return True
+    return False

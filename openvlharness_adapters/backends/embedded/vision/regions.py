@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openvlharness_adapters.backends.embedded.vision.colours import names_of
-from openvlharness_adapters.backends.embedded.vision.labels import Labels, Mask, boxes_of
+from openvlharness_adapters.backends.embedded.vision.labels import Labels, Mask, boxes_of, highest
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 from openvlharness_adapters.backends.embedded.vision.queries import Colour
 from openvlharness_adapters.backends.embedded.vision.segments import Segments
@@ -18,6 +18,8 @@ from openvlharness_adapters.backends.embedded.vision.working import Working
 Box = tuple[slice, slice]
 
 _SAMPLES = 4000
+_INNER_EDGE = 36.0  # levels between neighbours
+_INNER_SHARE = 0.015
 _DX = np.array([1, 0, -1, 0, 1, -1, 1, -1])
 _DY = np.array([0, 1, 0, -1, 1, 1, -1, -1])
 
@@ -140,3 +142,16 @@ def paint_of(region: Region, working: Working, ground: NDArray[Any] | None) -> P
     for level in levels:
         names |= names_of(level)
     return Paint(names=names, levels=np.array(levels))
+
+
+def has_inner_edges(region: Region, working: Working) -> bool:
+    """Whether there is an edge in the midst of a region: then it is more than one thing, run together."""
+    cv2 = opencv()
+    unit = working.unit
+    inner = cv2.distanceTransform(np.pad(region.own, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1] >= 3 * unit + 1
+    if not inner.any():
+        return False
+    side = max(3, 2 * (int(unit) // 2) + 1)
+    steps = highest(cv2.morphologyEx(working.pixels[region.box], cv2.MORPH_GRADIENT, np.ones((side, side), np.uint8)))
+    sharp = np.count_nonzero(inner & (steps > _INNER_EDGE + 4 * working.left))
+    return bool(sharp > max(4 * unit * unit, _INNER_SHARE * np.count_nonzero(inner)))

@@ -11,15 +11,22 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from openvlharness_adapters.backends.embedded.vision.background import background_of
+from openvlharness_adapters.backends.embedded.vision.colours import names_of
 from openvlharness_adapters.backends.embedded.vision.hidden import ANYTHING, Guess, Tolerance, guess_of
 from openvlharness_adapters.backends.embedded.vision.labels import Labels
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 from openvlharness_adapters.backends.embedded.vision.queries import COLOURS, Colour, Shape
-from openvlharness_adapters.backends.embedded.vision.regions import Paint, Region, paint_of, regions_of
+from openvlharness_adapters.backends.embedded.vision.regions import (
+    Paint,
+    Region,
+    has_inner_edges,
+    paint_of,
+    regions_of,
+)
 from openvlharness_adapters.backends.embedded.vision.segments import Segments, segments_of
 from openvlharness_adapters.backends.embedded.vision.working import Pixels, Working, working_picture
 
-_LIKE_GROUND = 20.0  # levels
 # Sizes of what is inside, in parts of the whole, over which a ring around it is taken for ...
 _OUTLINED = 0.7  # a stroke around the background
 _BORDERED = 0.78  # the border of what is inside
@@ -27,7 +34,6 @@ _MERE_BORDER = 0.87  # the same, too thin to give its colour to the whole
 _UPON = 0.62  # perhaps a border; below, a shape upon another
 _LIKE_KIN = 15.0  # levels
 _CROWD = 220  # regions over which a picture is texture
-_BACKGROUND_SHARE = 0.5  # of the picture's edge
 ANY_PAINT = Paint(names=frozenset((*COLOURS, None)), levels=np.array([[0.0] * 3, [255.0] * 3]))
 
 
@@ -91,6 +97,7 @@ class _Reader:
     tolerance: Tolerance = attrs.field(init=False)
     regions: dict[int, Region] = attrs.field(init=False)
     ground: frozenset[int] = attrs.field(init=False, default=frozenset())
+    hollow: frozenset[int] = attrs.field(init=False, default=frozenset())
     parents: dict[int, int] = attrs.field(init=False, factory=dict)
     guesses: dict[int, Guess] = attrs.field(init=False, factory=dict)
     paints: dict[int, Paint] = attrs.field(init=False, factory=dict)
@@ -101,10 +108,10 @@ class _Reader:
 
     def things(self) -> tuple[Thing, ...]:
         """Everything that stands out."""
-        background = self._background()
+        background = background_of(self.segments.labels, self.regions, self.working)
         if background is None:
             return (Thing(shapes=ANYTHING, paint=ANY_PAINT, is_sure=False),)
-        self._tell_ground(background)
+        self.ground, self.hollow = background.ground, background.hollow
         self._clear_scraps()
         self._nest()
         for label, region in self.regions.items():
@@ -113,44 +120,12 @@ class _Reader:
         kin = self._kin()
         for label in self.paints:
             behind = self.ground | {self.parents[label]} if label in self.parents else self.ground
-            self.guesses[label] = guess_of(self.regions[label], self.segments.labels, behind, kin, self.tolerance)
-        return tuple(self._composed())
-
-    def _background(self) -> int | None:
-        labels = self.segments.labels
-        rim = np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])
-        sizes = np.bincount(rim)
-        most = int(sizes.argmax())
-        return most if sizes[most] >= _BACKGROUND_SHARE * len(rim) else None
-
-    def _tell_ground(self, background: int) -> None:
-        """Regions that show the background: its surface, continued under them, has their colour."""
-        height, width = self.segments.labels.shape
-        step = max(1, int(np.sqrt(height * width / 4_000)))
-        rows, columns = np.mgrid[0:height:step, 0:width:step]
-        picked = self.segments.labels[::step, ::step] == background
-        inner = opencv().erode((self.segments.labels == background).astype(np.uint8), np.ones((5, 5), np.uint8))
-        picked &= inner[::step, ::step] > 0
-        if picked.sum() < 20:
-            picked = self.segments.labels[::step, ::step] == background
-        terms = _terms(columns[picked] / width, rows[picked] / height)
-        normal = terms.T @ terms + 1e-6 * np.eye(terms.shape[1])
-        surface = np.linalg.solve(normal, terms.T @ self.working.pixels[::step, ::step][picked].astype(np.float64))
-        like = {background}
-        for label, region in self.regions.items():
-            if label == background:
+            if has_inner_edges(self.regions[label], self.working):
+                self.guesses[label], self.paints[label] = Guess(shapes=ANYTHING), ANY_PAINT
                 continue
-            y, x = np.nonzero(region.own)
-            y, x = y[:: max(1, len(y) // 500)] + region.box[0].start, x[:: max(1, len(x) // 500)] + region.box[1].start
-            off = self.working.pixels[y, x] - _terms(x / width, y / height) @ surface
-            if np.abs(np.median(off, axis=0)).max() < _LIKE_GROUND:
-                like.add(label)
-        self.ground = frozenset({background})
-        # Cut off from the background by the edge it is the background; enclosed by something it may be a thing.
-        self.ground |= {label for label in like if (self.regions[label].beside == 0).any()}
-        self._hollow = frozenset(like) - self.ground
-
-    _hollow: frozenset[int] = attrs.field(init=False, default=frozenset())
+            self.guesses[label] = guess_of(self.regions[label], self.segments.labels, behind, kin, self.tolerance)
+        spots = (Paint(names=names_of(level), levels=level[None]) for level in background.spots)
+        return (*self._composed(), *(Thing(shapes=ANYTHING, paint=paint, is_sure=False) for paint in spots))
 
     def _clear_scraps(self) -> None:
         """Slivers that lie along one region's rim become a part of what is on their other side."""
@@ -165,8 +140,8 @@ class _Reader:
                 continue
             beside, sizes = np.unique(region.beside, return_counts=True)
             touched = {int(each): int(size) for each, size in zip(beside, sizes, strict=True) if each not in (0, label)}
-            solid = [each for each in touched if each not in self.ground and each not in self.segments.thin]
-            back = [each for each in touched if each in self.ground or each in self._hollow]
+            solid = [each for each in touched if each not in self.ground | self.hollow | self.segments.thin]
+            back = [each for each in touched if each in self.ground or each in self.hollow]
             if len(solid) != 1 or not back or touched[solid[0]] < 0.3 * len(region.beside):
                 continue
             into = max(back, key=lambda each: touched[each])
@@ -222,7 +197,7 @@ class _Reader:
             children.setdefault(parent, []).append(child)
         for label in sorted(self.guesses, key=lambda each: -self.regions[each].size):  # a ring before what is in it
             inner = children.get(label, [])
-            if label in done or label in self._hollow:
+            if label in done or label in self.hollow:
                 continue
             if len(inner) == 1:
                 made, spent = self._ring(label, inner[0])
@@ -232,10 +207,10 @@ class _Reader:
                 things.append(self._plain(label))
                 thin = self.regions[label].half_width < 0.08 * self.regions[label].size
                 for child in inner:
-                    if child in self._hollow:
+                    if child in self.hollow:
                         things.append(self._plain(child, is_sure=not thin))
                         done.add(child)
-        things += [self._plain(label, is_sure=False) for label in self._hollow - done if label in self.guesses]
+        things += [self._plain(label, is_sure=False) for label in self.hollow - done if label in self.guesses]
         return things
 
     def _plain(self, label: int, *, is_sure: bool = True) -> Thing:
@@ -256,7 +231,7 @@ class _Reader:
         outline, within = self._plain(outer), self._plain(inner)
         apart = np.hypot(*(hull.outline.mean(axis=0) - core.outline.mean(axis=0)))
         alike = is_even and apart < 0.12 * hull.size and bool(self.guesses[outer].shapes & self.guesses[inner].shapes)
-        if inner in self._hollow:
+        if inner in self.hollow:
             if alike and ratio > _OUTLINED:
                 return [outline], {inner}
             return [outline, attrs.evolve(within, is_sure=not alike and ratio < 0.85)], {inner}
@@ -269,11 +244,6 @@ class _Reader:
         if ratio > _UPON:
             return [attrs.evolve(outline, is_sure=False)], set()
         return [outline], set()
-
-
-def _terms(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of a smooth surface, up to the fourth power."""
-    return np.stack([x**i * y**j for i in range(5) for j in range(5 - i)], axis=-1)
 
 
 def _encloses(outer: Region, inner: Region) -> bool:
