@@ -44,7 +44,7 @@ _NEAREST_OF = re.compile(
     f"(?:which|what)(?: one| shape)? is (?P<reach>{_REACH}) (?:away )?(?:to|from) (?P<rest>.+?) or (?P<other>.+)"
 )
 _NEAREST = re.compile(
-    f"(?:which|what) (?P<kind>.+?) is (?:the )?(?P<reach>{_REACH}) (?:away )?(?:to|from) (?P<start>.+)"
+    f"(?:which|what)(?: (?P<kind>.+?))? is (?:the )?(?P<reach>{_REACH}) (?:away )?(?:to|from) (?P<start>.+)"
     f"|(?:which|what) is the (?P<first_reach>{_REACH}) (?P<first_kind>.+?) to (?P<first_start>.+)"
     f"|(?:which|what) is the (?P<then_kind>.+?) (?P<then_reach>{_REACH}) (?:away )?(?:to|from) (?P<then_start>.+)"
 )
@@ -128,8 +128,8 @@ def _nearest(words: str, place: Place) -> ComparingAsk | None:
     found = _NEAREST.fullmatch(words)
     if found is None:
         return None
-    before = next(each for each in ("", "first_", "then_") if found[f"{each}kind"])
-    kind, reached = things_of(found[f"{before}kind"]), _SUPERLATIVE[found[f"{before}reach"]]
+    before = next(each for each in ("", "first_", "then_") if found[f"{each}reach"])
+    kind, reached = things_of(found[f"{before}kind"] or "shape"), _SUPERLATIVE[found[f"{before}reach"]]
     to_camera = re.fullmatch(_CAMERA, found[f"{before}start"]) is not None
     start = None if to_camera else things_of(found[f"{before}start"])
     if kind is None or not kind.is_plain or (start is None and not to_camera):

@@ -14,7 +14,14 @@ import attrs
 from openvlharness_adapters.models.planner.computing import count_of
 from openvlharness_adapters.models.planner.looks import Answer, Cannot, Plan, in_one_picture
 from openvlharness_adapters.models.planner.places import Place, Region
-from openvlharness_adapters.models.planner.shapes_asked import Things, description_of, may_overlap, narrowed, things_of
+from openvlharness_adapters.models.planner.shapes_asked import (
+    Things,
+    description_of,
+    kinds_of,
+    may_overlap,
+    narrowed,
+    things_of,
+)
 from openvlharness_adapters.models.planner.shapes_seen import certain, find_all, look_for
 
 How = Literal["more", "fewer", "equal", "difference", "which more", "which fewer"]
@@ -29,17 +36,22 @@ _EXISTS = re.compile("(?:is|are) there (?P<what>.+?)(?: visible| shown)?|(?:do|c
 _MORE = re.compile(
     "are there (?P<how>more|fewer|less) (?P<one>.+?) than (?P<other>.+)"
     "|are there as many (?P<equal>.+?) as (?P<equal_other>.+)"
-    "|how many more (?P<excess>.+?) than (?P<excess_other>.+?)(?: are there)?"
+    "|how many more (?P<excess>.+?) than (?P<excess_other>.+?)(?: are(?: there)?)?"
     "|(?:what is )?the difference between the numbers? of (?P<number>.+?) and (?:the number of )?(?P<number_other>.+)"
     "|(?:which|what) are there (?P<which>more|fewer) of (?P<named>.+?) or (?P<named_other>.+)"
     "|are there more (?P<or_one>.+?) or(?: more)? (?P<or_other>.+)"
+)
+_ALL_ARE = re.compile(
+    r"(?:are (?:all|all of) (?P<all>.+)|is (?:every|each) (?P<every>.+)|is (?P<only>the .+)) \| (?P<what>.+)"
 )
 _WHICH_PICTURE = re.compile(
     "(?:which|what) (?:picture|image|photo) (?:has|shows|contains) (?P<how>(?:the )?most|more|(?:the )?fewest|fewer) (?P<what>.+)"
 )
 
 VOCABULARY = frozenset(
-    re.findall("[a-z]+", " ".join(each.pattern for each in (_COUNT, _HOW_MANY_ARE, _EXISTS, _MORE, _WHICH_PICTURE)))
+    re.findall(
+        "[a-z]+", " ".join(each.pattern for each in (_COUNT, _HOW_MANY_ARE, _EXISTS, _MORE, _ALL_ARE, _WHICH_PICTURE))
+    )
 ) | {"and"}
 
 
@@ -56,6 +68,16 @@ class AnyThere:
     """Whether there is at least one of these."""
 
     things: Things
+    place: Place
+
+
+@attrs.frozen(kw_only=True)
+class AllAre:
+    """Whether all of these, or the only one, are what is said; `both` are those that are."""
+
+    things: Things
+    both: Things
+    is_one: bool
     place: Place
 
 
@@ -78,12 +100,16 @@ class WhichPicture:
     place: Place
 
 
-CountingAsk = CountThings | AnyThere | CompareCounts | WhichPicture
+CountingAsk = CountThings | AnyThere | AllAre | CompareCounts | WhichPicture
 
 
 def counting_of(words: str, place: Place) -> CountingAsk | None:
     """What a question about counts asks; `None` if it is another question."""
-    return _compared(words, place) or _which_picture(words, place) or _counted_kinds(words, place) or _any(words, place)
+    for kind in (_compared, _which_picture, _counted_kinds, _any, _all_are):
+        ask = kind(words, place)
+        if ask is not None:
+            return ask
+    return None
 
 
 def _counted_kinds(words: str, place: Place) -> CountingAsk | None:
@@ -96,15 +122,28 @@ def _counted_kinds(words: str, place: Place) -> CountingAsk | None:
     found = _COUNT.fullmatch(words)
     if found is None:
         return None
-    kinds = [things_of(part) for part in re.split(" and | plus ", found["many"] or found["number"])]
-    named = [kind for kind in kinds if kind is not None and kind.side is None and kind.size is None]
-    return CountThings(kinds=tuple(named), place=place) if len(named) == len(kinds) else None
+    kinds = kinds_of(found["many"] or found["number"])
+    if kinds is None or any(kind.side or kind.size for kind in kinds):
+        return None
+    return CountThings(kinds=tuple(kinds), place=place)
 
 
 def _any(words: str, place: Place) -> CountingAsk | None:
     found = _EXISTS.fullmatch(words)
     things = things_of(found["what"] or found["seen"]) if found else None
     return AnyThere(things=things, place=place) if things and things.size is None and things.side is None else None
+
+
+def _all_are(words: str, place: Place) -> CountingAsk | None:
+    tokens = words.split()
+    for cut in range(2, len(tokens)):  # wherever the two phrases meet
+        found = _ALL_ARE.fullmatch(" ".join([*tokens[:cut], "|", *tokens[cut:]]))
+        things = things_of(found["all"] or found["every"] or found["only"]) if found else None
+        what = description_of(found["what"]) if found else None
+        both = narrowed(things, what) if things and what else None
+        if found and things and both:
+            return AllAre(things=things, both=both, is_one=found["only"] is not None, place=place)
+    return None
 
 
 def _compared(words: str, place: Place) -> CountingAsk | None:
@@ -144,6 +183,8 @@ def counting(ask: CountingAsk, pictures: tuple[str, ...]) -> Plan[Answer]:
             return _counts(ask, pictures)
         case AnyThere():
             return in_one_picture(ask.place.which, pictures, lambda picture: _is_there(ask, picture))
+        case AllAre():
+            return in_one_picture(ask.place.which, pictures, lambda picture: _are_all(ask, picture))
         case CompareCounts():
             return in_one_picture(ask.place.which, pictures, lambda picture: _compare(ask, picture))
         case WhichPicture():
@@ -201,6 +242,17 @@ def _is_there(ask: AnyThere, picture: str) -> Plan[Answer]:
     if count == 0:
         return Answer(text="No.", grounds=f"I looked for each {ask.things.name} in {picture} and found none.")
     return Answer(text="Yes.", grounds=f"I found {count} {_named(ask.things, count)} in {picture}.")
+
+
+def _are_all(ask: AllAre, picture: str) -> Plan[Answer]:
+    count = yield from how_many(picture, ask.things, ask.place.region)
+    if count == 0 or (ask.is_one and count > 1):
+        raise Cannot(f"there {'is' if count == 1 else 'are'} {count} {_named(ask.things, count)} in {picture}")
+    both = yield from how_many(picture, ask.both, ask.place.region)
+    return Answer(
+        text="Yes." if both == count else "No.",
+        grounds=f"Of {count} {_named(ask.things, count)}, {both} are {ask.both.names}.",
+    )
 
 
 def _compare(ask: CompareCounts, picture: str) -> Plan[Answer]:

@@ -30,7 +30,9 @@ _FURTHER: dict[str, Relation] = {
 _RELATION = "|".join(sorted(_RELATIONS, key=len, reverse=True))
 _COLOUR = "colou?r"
 
-_WHERE = re.compile("(?:where|at which place) (?:is|are|can i find) (?P<what>.+)|(?:find|locate|point to) (?P<told>.+)")
+_WHERE = re.compile(
+    "(?:where|at which place)(?: in (?:the|this) (?:picture|image|photo))? (?:is|are|can i find) (?P<what>.+)|(?:find|locate|point to) (?P<told>.+)"
+)
 _IS = re.compile(rf"(?:is|are) (?P<one>.+?) (?P<relation>{_RELATION}) (?P<other>.+)")
 _WHICH_OF = re.compile(
     rf"(?:which|what)(?: one| shape)? is (?P<side>{_RELATION}|{'|'.join(sorted(_FURTHER, key=len, reverse=True))}) "
@@ -52,7 +54,7 @@ VOCABULARY = frozenset(
         "[a-z]+",
         " ".join(each.pattern for each in (_WHERE, _IS, _WHICH_OF, _OPEN, _COLOUR_OF, _KIND_OF, _WHICH_IS, _FURTHEST)),
     )
-) | {"color"}
+) | {"color", "colour"}
 
 
 @attrs.frozen(kw_only=True)

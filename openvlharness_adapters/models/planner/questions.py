@@ -32,6 +32,7 @@ _ABBREVIATED = frozenset({"no.", "nr.", "num.", "st."})
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»]+)[\"“”«»]|(?<!\w)['‘]([^'’]+)['’](?!\w)")
 _CORNER = re.compile(r"\b(top|upper|bottom|lower)-(left|right)\b")
 _SHORT_FORMS = re.compile(r"\b(what|how|it|that|there)['’]s\b")
+_SHORT_NOT = re.compile(r"\b(is|are|was|were|do|does|did)n['’]t\b")
 _COURTESY_BEFORE = re.compile(
     r"^(?:(?:hello|hi|please|kindly|(?:can|could|would|will) you|i (?:want|would like|need) to know|let me know"
     r"|(?:tell|give|show) me) )+"
@@ -194,7 +195,7 @@ def understand(question: str, *, freely: bool = False) -> Ask:
 def _plain(question: str) -> str:
     """Lower case, one space apart, without courtesies and punctuation; a sign between sentences becomes a word."""
     text = _QUOTED.sub(lambda found: f" {found[1] or found[2]} ", question.casefold())
-    tokens = _SHORT_FORMS.sub(r"\1 is", _CORNER.sub(r"\1 \2", text)).split()
+    tokens = _SHORT_NOT.sub(r"\1 not", _SHORT_FORMS.sub(r"\1 is", _CORNER.sub(r"\1 \2", text))).split()
     words: list[str] = []
     for position, token in enumerate(tokens):
         word = token.strip("?!.,;:")
@@ -239,6 +240,8 @@ def _value(words: str, place: Place) -> Ask | None:
         found = pattern.fullmatch(words)
         if found:
             label = _named(found)
+            if not is_amount and shapes_asked.speaks_of_shapes(label.split()):
+                return None
             return FindValue(label=label, place=place, is_amount=is_amount) if _is_label(label) else None
     return None
 

@@ -12,6 +12,7 @@ A phrase with a word too many is no phrase: `None`, never the phrase without tha
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import attrs
@@ -31,6 +32,7 @@ _SIDES: dict[str, Side] = {
     **dict.fromkeys(("bottommost", "lowest"), "bottommost"),
 }
 _NOUNS: dict[str, Shape | None] = {"shape": None, "one": None, "oval": "ellipse", **{shape: shape for shape in SHAPES}}
+_REACHES = frozenset(["nearest", "closest", "farthest", "furthest"])
 NARROWER: dict[Shape, Shape] = {"ellipse": "circle", "rectangle": "square"}
 """Kinds that include another one."""
 
@@ -119,6 +121,30 @@ def narrowed(kind: Things, further: Things) -> Things | None:
     if (kind.colour and further.colour) or (kind.tone and further.tone):
         return None
     return Things(shape=shape, colour=kind.colour or further.colour, tone=kind.tone or further.tone)
+
+
+def kinds_of(words: str) -> list[Things] | None:
+    """Several phrases joined by `and`, `or`, `plus`; `red and blue circles` are red circles and blue circles."""
+    parts = re.split(" and | or | plus ", words)
+    last = things_of(parts[-1])
+    if last is None:
+        return None
+    kinds: list[Things] = []
+    for part in parts[:-1]:
+        kind, colour = things_of(part), description_of(part)
+        if kind is None and colour is not None and last.is_plain and last.colour is not None:
+            kind = attrs.evolve(colour, shape=last.shape)
+        if kind is None:
+            return None
+        kinds.append(kind)
+    return [*kinds, last]
+
+
+def speaks_of_shapes(words: Sequence[str]) -> bool:
+    """Whether words name a shape and a second thing that only shapes are asked about, so that no label is meant."""
+    nouns = [word for word in words if word in _NOUNS or word.removesuffix("s") in _NOUNS]
+    traits = [word for word in words if word in {*_COLOURS, *_TONES, *_SIZES, *_SIDES, *_REACHES}]
+    return len(nouns) > 1 or bool(nouns and traits) or bool(nouns and nouns[0].startswith("shape"))
 
 
 def may_overlap(one: Things, other: Things) -> bool:
