@@ -74,6 +74,8 @@ class EmbeddedCamera:
             raise
         except cv2.error as error:
             raise ToolExecutionError(NAME, f"OpenCV failed in {getattr(error, 'func', '') or 'a call'}") from error
+        except np.linalg.LinAlgError as error:
+            raise ToolExecutionError(NAME, f"the matches fit no movement that can be computed ({error})") from error
         extrinsics = [
             np.hstack([rotation, translation[:, None]])
             for rotation, translation in zip(chain.rotations, chain.translations, strict=True)

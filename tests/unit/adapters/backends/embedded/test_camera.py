@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from contracts.ports.pictures import png_of
 from openvlharness_adapters.backends.embedded.camera import EmbeddedCamera
@@ -116,6 +117,25 @@ async def test_a_mere_turn_is_said_to_be_one_at_any_focal_length(focal: float, t
         assert rotation_angle(turn(yaw=9.0, pitch=2.0).T @ path.extrinsics_w2c[1, :, :3]) < 0.5
 
 
+@pytest.mark.parametrize("told", [True, False])
+async def test_a_lens_that_bends_lines_makes_no_movement_of_a_turn(told: bool) -> None:
+    import cv2
+
+    def bent(pixels: NDArray[np.uint8]) -> EncodedImage:
+        height, width = pixels.shape[:2]
+        rows, columns = np.mgrid[0:height, 0:width].astype(np.float32)
+        x, y = (columns - width / 2) / width, (rows - height / 2) / width
+        stretch = 1 - 0.1 * (x * x + y * y)
+        places = [(v * stretch * width + side / 2).astype(np.float32) for v, side in ((x, width), (y, height))]
+        drawn = np.asarray(cv2.remap(pixels, places[0], places[1], cv2.INTER_LINEAR), np.uint8)
+        return EncodedImage(data=png_of(drawn), media_type="image/png", size_hw=(height, width))
+
+    scene = some_scene(5)
+    first, second = (bent(scene.view(Camera(rotation=turn(yaw=yaw), focal=0.9, size_hw=_SIZE))) for yaw in (0.0, 10.0))
+    path = (await _traced(first, second, focal=0.9 if told else None)).value
+    assert path.translation_known[1] is False
+
+
 @pytest.mark.parametrize("focal", [0.65, 1.5])
 @pytest.mark.parametrize(("yaw", "at"), [(4.0, (0.05, 0.0, 0.0)), (-12.0, (0.3, 0.1, 0.0)), (20.0, (0.0, 0.0, 0.4))])
 async def test_a_wrong_focal_length_gives_no_wrong_direction(
@@ -159,9 +179,13 @@ async def test_a_view_that_turned_only_is_placed_by_another() -> None:
 
 
 async def test_pictures_larger_than_the_working_size() -> None:
-    first, second = _view(0, longer=1100), _view(0, at=(0.4, 0.0, 0.1), yaw=-4.0, longer=1100)
+    def enlarged(image: EncodedImage) -> EncodedImage:
+        pixels = PillowCodec().pixels(image).repeat(3, axis=0).repeat(3, axis=1)
+        return EncodedImage(data=png_of(pixels), media_type="image/png", size_hw=(864, 1152))
+
+    first, second = (enlarged(view) for view in (_view(0), _view(0, at=(0.4, 0.0, 0.1), yaw=-4.0)))
     path = (await _traced(first, second, focal=1.0)).value
-    assert path.intrinsics[0].tolist() == [[1100, 0, 550], [0, 1100, 412.5], [0, 0, 1]]
+    assert path.intrinsics[0].tolist() == [[1152, 0, 576], [0, 1152, 432], [0, 0, 1]]
     assert max(_errors(path, yaw=-4.0, pitch=0.0, at=(0.4, 0.0, 0.1))) < 3
 
 
