@@ -10,7 +10,7 @@ from typing import Literal
 
 import attrs
 
-from openvlharness_adapters.backends.embedded.vision.queries import COLOURS, Shape
+from openvlharness_adapters.backends.embedded.vision.queries import Colour, Shape
 from openvlharness_adapters.models.planner.looks import Cannot, Plan
 from openvlharness_adapters.models.planner.shapes_asked import NARROWER, Things
 from openvlharness_adapters.models.planner.shapes_seen import One, is_same, look_for
@@ -19,6 +19,10 @@ Trait = Literal["colour", "kind"]
 
 KINDS: tuple[Shape, ...] = ("circle", "square", "triangle", "rectangle", "star", "hexagon", "pentagon", "ellipse")
 """In the order of asking; a kind that includes another comes behind it."""
+COLOURS_TO_ASK: tuple[Colour, ...] = (
+    "red", "blue", "green", "yellow", "orange", "purple", "black", "pink", "brown", "grey", "white",
+)  # fmt: skip
+"""In the order of asking, the usual ones first: calls are limited."""
 
 
 def trait_of(one: One, things: Things, trait: Trait) -> Plan[str]:
@@ -30,7 +34,7 @@ def trait_of(one: One, things: Things, trait: Trait) -> Plan[str]:
     yield from alone(one)
     known = attrs.evolve(things, size=None, side=None, but_not=None)
     if trait == "colour":
-        for colour in COLOURS:
+        for colour in COLOURS_TO_ASK:
             if (yield from _is_among(one, attrs.evolve(known, colour=colour)))[0]:
                 return colour
         raise Cannot(f"the colour of what stands at {_place(one)} has no name that is sure")
