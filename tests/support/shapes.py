@@ -324,3 +324,14 @@ def _touching(canvas: _Canvas) -> None:
 
 
 _PLACE: dict[str, Callable[[_Canvas], None]] = {"nested": _nested, "touching": _touching}
+
+
+def asked_of(shown: Layout) -> list[tuple[str | None, str]]:
+    """Colours and shapes worth asking for: all that is there, parts of it, and some that is not."""
+    dice = random.Random(f"asked {shown.seed}")
+    colours = sorted({thing.colour for thing in shown.things})
+    asked: set[tuple[str | None, str]] = {(None, "shape"), (None, dice.choice(SHAPES))}
+    asked |= {(colour, "shape") for colour in colours}
+    asked |= {(None, thing.shape) for thing in shown.things} | {(thing.colour, thing.shape) for thing in shown.things}
+    asked |= {(dice.choice(sorted(PALETTE)), dice.choice(SHAPES)) for _ in range(3)}
+    return sorted(asked, key=str)
