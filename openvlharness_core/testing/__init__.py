@@ -10,6 +10,7 @@ from openvlharness_core.testing.grounding import FakeGrounding
 from openvlharness_core.testing.images import FakeCodec, FakeFetcher, fake_image
 from openvlharness_core.testing.models import ScriptedModel, calling, saying
 from openvlharness_core.testing.prompts import plain_prompts
+from openvlharness_core.testing.rendering import FakeRenderer
 from openvlharness_core.testing.seeking import FakeImageSearch, FakePages, FakeTextSearch
 from openvlharness_core.testing.stores import InMemoryReportStore
 from openvlharness_core.testing.time import FakeClock, InlineOffload
@@ -27,6 +28,7 @@ __all__ = [
     "FakeImageSearch",
     "FakeOcr",
     "FakePages",
+    "FakeRenderer",
     "FakeTextSearch",
     "FakeZoom",
     "InMemoryReportStore",
