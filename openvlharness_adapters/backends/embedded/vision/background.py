@@ -18,6 +18,8 @@ from openvlharness_adapters.backends.embedded.vision.working import Pixels, Work
 
 _LEAST_SHARE = 0.5  # of the picture's edge
 _LIKE_GROUND = 20.0  # levels
+_LIKE_TINTED = 50.0
+_POCKET = 4.0  # half-width in picture pixels
 _OFF_GROUND = 34.0
 _LEAST_SPOT = 10.0  # square pixels
 _SAMPLES = 4_000
@@ -47,15 +49,18 @@ def background_of(labels: Labels, regions: dict[int, Region], working: Working) 
     if sizes[label] < _LEAST_SHARE * len(rim):
         return None
     off = highest(opencv().absdiff(working.pixels, _surface(labels == label, working.pixels)))
-    like = {
-        each
-        for each, region in regions.items()
-        if each == label or np.median(off[region.box][region.own]) < _LIKE_GROUND
-    }
+    like = {each for each, region in regions.items() if each == label or _is_like(region, off, label, working.unit)}
     # Cut off from the background by the edge it is the background; enclosed by something it may be a thing.
     ground = {each for each in like if each == label or regions[each].is_cut}
     spots = _spots(np.isin(labels, list(ground)).astype(np.uint8), off, working)
     return Background(ground=frozenset(ground), hollow=frozenset(like - ground), spots=spots)
+
+
+def _is_like(region: Region, off: NDArray[np.uint8], ground: int, unit: float) -> bool:
+    """Whether a region has the background's colour; in a pocket between things, those tint it."""
+    levels = off[region.box][region.own]
+    is_pocket = region.half_width < _POCKET * unit and not np.isin(region.beside, (0, ground)).any()
+    return bool(np.percentile(levels, 25) < _LIKE_TINTED if is_pocket else np.median(levels) < _LIKE_GROUND)
 
 
 def _surface(own: NDArray[np.bool_], pixels: Pixels) -> Pixels:

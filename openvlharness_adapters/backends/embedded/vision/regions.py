@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from openvlharness_adapters.backends.embedded.vision.colours import names_of
 from openvlharness_adapters.backends.embedded.vision.labels import Labels, Mask, boxes_of, highest
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
-from openvlharness_adapters.backends.embedded.vision.queries import Colour
+from openvlharness_adapters.backends.embedded.vision.queries import COLOURS, Colour
 from openvlharness_adapters.backends.embedded.vision.segments import Segments
 from openvlharness_adapters.backends.embedded.vision.working import Working
 
 Box = tuple[slice, slice]
 
 _SAMPLES = 4000
-_INNER_EDGE = 36.0  # levels between neighbours
-_INNER_SHARE = 0.015
+_WASHED_OUT = 85.0  # levels: a thin stroke that differs less from its ground may have had any colour
+_INNER_EDGE = 38.0  # levels between neighbours
+_INNER_LEAST = 14.0  # square pixels
 _DX = np.array([1, 0, -1, 0, 1, -1, 1, -1])
 _DY = np.array([0, 1, 0, -1, 1, 1, -1, -1])
 
@@ -35,6 +36,9 @@ class Paint:
 
     names: frozenset[Colour | None]
     levels: NDArray[np.float64]
+
+
+ANY_PAINT = Paint(names=frozenset((*COLOURS, None)), levels=np.array([[0.0] * 3, [255.0] * 3]))
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -63,6 +67,11 @@ class Region:
     def size(self) -> float:
         """Square root of the area that its outline encloses, in working pixels."""
         return float(np.sqrt(np.count_nonzero(self.filled)))
+
+    @property
+    def thickness(self) -> float:
+        """The width of a stroke around something, or half the radius of a disc."""
+        return min(self.half_width, np.count_nonzero(self.own) / len(self.outline))
 
     @property
     def is_cut(self) -> bool:
@@ -136,8 +145,10 @@ def paint_of(region: Region, working: Working, ground: NDArray[Any] | None) -> P
             end = np.median(pixels[(place >= near) & (place <= far)], axis=0)
             if np.abs(end - middle).max() > 6 + 2 * working.left:
                 levels.append(end)
-    if ground is not None and region.half_width < 1.8 * unit:
-        levels += [np.clip(ground + (middle - ground) * more, 0, 255) for more in (1.25, 1.6)]
+    if ground is not None and region.thickness < 1.8 * unit:
+        if np.abs(middle - ground).max() < _WASHED_OUT:
+            return ANY_PAINT
+        levels += [np.clip(ground + (middle - ground) * more, 0, 255) for more in (1.25, 1.6, 2.2)]
     names: frozenset[Colour | None] = frozenset()
     for level in levels:
         names |= names_of(level)
@@ -153,5 +164,6 @@ def has_inner_edges(region: Region, working: Working) -> bool:
         return False
     side = max(3, 2 * (int(unit) // 2) + 1)
     steps = highest(cv2.morphologyEx(working.pixels[region.box], cv2.MORPH_GRADIENT, np.ones((side, side), np.uint8)))
-    sharp = np.count_nonzero(inner & (steps > _INNER_EDGE + 4 * working.left))
-    return bool(sharp > max(4 * unit * unit, _INNER_SHARE * np.count_nonzero(inner)))
+    sharp = (inner & (steps > _INNER_EDGE + 4 * working.left)).astype(np.uint8)
+    _, _, stats, _ = cv2.connectedComponentsWithStats(sharp, connectivity=8)
+    return bool((stats[1:, cv2.CC_STAT_AREA] > _INNER_LEAST * unit * unit).any())  # noise makes specks, not edges

@@ -16,8 +16,9 @@ from openvlharness_adapters.backends.embedded.vision.colours import names_of
 from openvlharness_adapters.backends.embedded.vision.hidden import ANYTHING, Guess, Tolerance, guess_of
 from openvlharness_adapters.backends.embedded.vision.labels import Labels
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
-from openvlharness_adapters.backends.embedded.vision.queries import COLOURS, Colour, Shape
+from openvlharness_adapters.backends.embedded.vision.queries import Colour, Shape
 from openvlharness_adapters.backends.embedded.vision.regions import (
+    ANY_PAINT,
     Paint,
     Region,
     has_inner_edges,
@@ -34,7 +35,6 @@ _MERE_BORDER = 0.87  # the same, too thin to give its colour to the whole
 _UPON = 0.62  # perhaps a border; below, a shape upon another
 _LIKE_KIN = 15.0  # levels
 _CROWD = 220  # regions over which a picture is texture
-ANY_PAINT = Paint(names=frozenset((*COLOURS, None)), levels=np.array([[0.0] * 3, [255.0] * 3]))
 
 
 @attrs.frozen(kw_only=True, eq=False)
