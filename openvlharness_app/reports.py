@@ -20,14 +20,14 @@ def save_report(report: Report, directory: str | os.PathLike[str], *, settings: 
     Raises:
         SavedFileError: it cannot be written; what was there stays.
     """
-    from openvlharness_adapters.files.replacing import replace_files
     from openvlharness_adapters.files.report_store import write_report
     from openvlharness_app.settings_mapping import settings_to_mapping
 
-    write_report(report, Path(directory))
+    beside = {}
     if settings is not None:
         text = json.dumps(settings_to_mapping(settings), ensure_ascii=False, indent=2) + "\n"
-        replace_files(Path(directory), {SETTINGS_FILE: text.encode()})
+        beside[SETTINGS_FILE] = text.encode()
+    write_report(report, Path(directory), beside=beside, without=(SETTINGS_FILE,))
 
 
 def load_report(location: str | os.PathLike[str]) -> Report:

@@ -20,7 +20,8 @@
     ├── FetchError                  a path or URL gave no bytes
     └── SavedFileError              a saved report or checkpoint cannot be read
 
-`ConfigurationError` of the app hangs off the same root. A bug stays an ordinary exception: `TurnOrderError` is one.
+`ConfigurationError` of the app hangs off the same root. A bug stays an ordinary exception: `TurnOrderError` is one,
+and `ScriptError` is how a scripted double fails a test.
 """
 
 from __future__ import annotations
@@ -200,3 +201,7 @@ class SavedFileError(HarnessError):
 
 class TurnOrderError(Exception):
     """An event that cannot occur in the state it met: a bug in whoever drives the engine."""
+
+
+class ScriptError(AssertionError):
+    """A scripted double was asked what its script does not say: a failed test, which no report must hide."""

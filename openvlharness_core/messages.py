@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import attrs
 
 from openvlharness_core.pictures import EncodedImage
+from openvlharness_core.readonly import read_only
 from openvlharness_core.usage import Usage
 
 
@@ -116,12 +117,12 @@ class ToolSpec:
     Attributes:
         name: public name, 1 to 64 of `[A-Za-z0-9_-]`.
         description: when to use it and what comes back.
-        parameters: JSON Schema of its arguments, an object schema.
+        parameters: JSON Schema of its arguments, an object schema; a copy that nobody can change.
     """
 
     name: str
     description: str
-    parameters: Mapping[str, object] = attrs.field(hash=False)
+    parameters: Mapping[str, object] = attrs.field(converter=read_only, hash=False)
 
 
 @attrs.frozen(kw_only=True)

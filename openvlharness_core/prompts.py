@@ -59,6 +59,7 @@ PROMPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "zoom": ("image", "handle", "region", "size"),
     "ocr_text": ("image", "text"),
     "ocr_lines": ("lines",),
+    "ocr_rest": ("count", "binding"),
     "ocr_nothing": ("image",),
     "coding_program": ("program",),
     "coding_output": ("output",),

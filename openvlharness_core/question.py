@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -61,10 +62,17 @@ class ImageInput:
 
     @classmethod
     def from_url(cls, url: str) -> ImageInput:
-        """An http(s) URL."""
+        """An http(s) URL without credentials. Errors name its host and path, since a query may be a signature."""
         if not str(url).lower().startswith(("http://", "https://")):
             raise InvalidQuestionError("image", f"expected an http(s) URL, got {excerpt(repr(url), 60)}")
-        return cls(kind="url", value=str(url), name=excerpt(clean_text(str(url)), 100))
+        try:
+            parts = urlsplit(str(url))
+        except ValueError:
+            raise InvalidQuestionError("image", "expected an http(s) URL, got one that cannot be read") from None
+        name = excerpt(clean_text(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"), 100)
+        if "@" in parts.netloc:
+            raise InvalidQuestionError(f"image ({name})", "expected a URL without credentials, got one with them")
+        return cls(kind="url", value=str(url), name=name)
 
 
 @attrs.frozen(init=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import attrs
@@ -79,19 +80,27 @@ class DirectoryReportStore:
             self._logs.pop(os.path.abspath(location), None)
 
 
-def write_report(report: Report, directory: Path) -> None:
+def write_report(
+    report: Report, directory: Path, *, beside: Mapping[str, bytes] | None = None, without: Collection[str] = ()
+) -> None:
     """Save a report, all or nothing.
+
+    Args:
+        report: what to save.
+        directory: where.
+        beside: further files that belong to it, by name.
+        without: names that an earlier report may have left and that must go unless they are in `beside`.
 
     Raises:
         SavedFileError: it cannot be written, naming the file; what was there stays.
     """
     try:
-        files = report_to_files(report)
+        files = {**report_to_files(report), **(beside or {})}
     except MalformedResultError as error:
         raise SavedFileError(str(directory / REPORT), str(error)) from None
     with reading(directory / REPORT):
         before = find_bytes(directory, REPORT)
-    replace_files(directory, files, files_of_report(before or b"") - files.keys())
+    replace_files(directory, files, (files_of_report(before or b"") | set(without)) - files.keys())
 
 
 def read_report(location: Path) -> Report:

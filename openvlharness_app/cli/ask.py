@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from openvlharness_app.settings import Settings
     from openvlharness_core import Cancellation, Question, Report
 
+_PICTURE_NAME = re.compile(r"\S+\.(?:jpe?g|png|webp|gif|bmp|tiff?|avif|heic)", re.IGNORECASE)
 _EMBEDDED_NOTICE = (
     "A small rule-based planner decides here; a real model gives real reasoning (openvlharness init openai_compatible)."
 )
@@ -38,8 +42,9 @@ def command(
 ) -> None:
     """Answer QUESTION about the IMAGEs: files, http(s) URLs or data URLs.
 
-    Exit code 0: answered. 1: not answered. 2: bad usage, picture or configuration.
+    Exit code 0: answered. 1: not answered. 2: bad usage, picture or configuration, or a report that cannot be written.
     """
+    from openvlharness_app.cli.steps import WaitPrinter
     from openvlharness_app.container import build_container
     from openvlharness_core import HarnessError
 
@@ -47,17 +52,19 @@ def command(
     try:
         settings = chosen_settings(config, preset)
         container = build_container(settings)
+        if not quiet:
+            container.tracer.override(WaitPrinter())
         if out is not None:
             _check_writable(out)
         report = asyncio.run(_answer(container, question, task_id, show=not quiet))
-        if out is not None:
-            _save(report, settings, out)
     except HarnessError as error:
         fail(str(error))
     if as_json:
         print_json(report.to_dict())
     elif report.answer is not None:
         click.echo(report.answer)
+    if out is not None:  # behind the answer, which has been paid for whatever becomes of the report
+        _save(report, settings, out)
     if report.answer is None:
         reason = report.error.message if report.error else report.stop_reason
         fail(f"no answer ({report.stop_reason}): {reason}", 1)
@@ -72,8 +79,8 @@ def _question(parts: tuple[str, ...]) -> Question:
     if not parts:
         raise click.UsageError("expected IMAGE... QUESTION, got nothing")
     *images, text = parts
-    if os.path.isfile(text):
-        raise click.UsageError(f"expected a question as the last argument, got the file {text}")
+    if os.path.exists(text) or _PICTURE_NAME.fullmatch(text.strip()):
+        raise click.UsageError(f"expected a question as the last argument, got what looks like a picture: {text}")
     try:
         return Question(text=text, images=[image_input(image) for image in images])
     except HarnessError as error:
@@ -117,6 +124,8 @@ def _check_writable(out: str) -> None:
     """Fail before anything is asked, not after an answer has been paid for."""
     import os
 
+    if not out.strip():
+        raise click.UsageError("--out: expected a directory, got nothing")
     if os.path.exists(out) and not os.path.isdir(out):
         fail(f"--out: expected a directory, got the file {out}")
     existing = os.path.abspath(out)
@@ -127,7 +136,26 @@ def _check_writable(out: str) -> None:
 
 
 def _save(report: Report, settings: Settings, out: str) -> None:
+    """Write the report; Ctrl-C waits until it is whole."""
     from openvlharness_app.reports import save_report
+    from openvlharness_core import SavedFileError
 
-    save_report(report, out, settings=settings)
+    with _uninterrupted():
+        try:
+            save_report(report, out, settings=settings)
+        except SavedFileError as error:
+            fail(str(error))
     click.echo(f"report: {out}", err=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # only the main thread may say so, and only it is interrupted
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import NoReturn
 
 import click
 
@@ -70,9 +70,9 @@ def cli() -> None:
     """
 
 
-def main(args: list[str] | None = None) -> Any:
+def main(args: list[str] | None = None) -> None:
     """`openvlharness`."""
-    return cli.main(args=args, prog_name="openvlharness")
+    _run(cli, "openvlharness", args)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -81,6 +81,27 @@ def evaluation() -> None:
     raise click.UsageError("this version brings no evaluation; `openvlharness ask` answers single questions")
 
 
-def eval_main(args: list[str] | None = None) -> Any:
+def eval_main(args: list[str] | None = None) -> None:
     """`openvlharness-eval`."""
-    return evaluation.main(args=args, prog_name="openvlharness-eval")
+    _run(evaluation, "openvlharness-eval", args)
+
+
+def _run(command: click.Command, name: str, args: list[str] | None) -> NoReturn:
+    """Run a command and end the process with its code, at once: a worker thread that still decodes is not waited for."""
+    import os
+    import sys
+
+    code: object = 0
+    try:
+        command.main(args=args, prog_name=name)
+    except SystemExit as end:
+        code = end.code
+    except OSError as error:  # an output that cannot be written; everything else has been said by the command
+        sys.stderr.write(f"Error: {error.strerror or error}\n")
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = code or 1
+    os._exit(code if isinstance(code, int) else int(code is not None))

@@ -37,7 +37,7 @@ def command(report: str, config: str | None, preset: str | None, as_json: bool) 
         print_json([attrs.asdict(difference) for difference in found])
     else:
         for difference in found:
-            click.echo(f"{difference.place}\n  recorded: {difference.recorded}\n  today:    {difference.today}")
+            click.echo(str(difference))
         if not found:
             click.echo("no difference")
     if found:

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
 from openvlharness_core import CompactionStep, ModelStep, ToolStep
+from openvlharness_core.agent.protocol import Effect, Event
 from openvlharness_core.agent.steps import Step
 from openvlharness_core.texts import excerpt
 
 _WIDTH = 100
+
+
+def _say(text: str, *, fg: str | None = None, dim: bool | None = None) -> None:
+    """A line on stderr; one that cannot be shown (a full or closed stderr) is no reason to lose an answer."""
+    with contextlib.suppress(OSError):
+        click.secho(text, err=True, fg=fg, dim=dim)
+
+
+class WaitPrinter:
+    """A tracer that tells of waits before another attempt, so that nobody sits before a silent terminal."""
+
+    def event(self, question_id: str, event: Event) -> None:
+        """Steps are shown as they are streamed."""
+
+    def effect(self, question_id: str, effect: Effect) -> None:
+        """Likewise."""
+
+    def note(self, question_id: str, kind: str, text: str) -> None:
+        """A line for a wait."""
+        if kind == "retry_wait":
+            _say(f"    {excerpt(text, 2 * _WIDTH)}", dim=True)
 
 
 class StepPrinter:
@@ -16,27 +40,23 @@ class StepPrinter:
 
     def say(self, text: str) -> None:
         """A line of our own."""
-        click.secho(text, err=True, dim=True)
+        _say(text, dim=True)
 
     def show(self, step: Step) -> None:
         """The line of one step; an inventory needs none."""
         match step:
             case ModelStep(text=text, calls=calls):
                 if text and text.strip():
-                    click.echo(f"{step.iteration:>2}  {excerpt(text, _WIDTH)}", err=True)
+                    _say(f"{step.iteration:>2}  {excerpt(text, _WIDTH)}")
                 for call in calls:
-                    click.secho(
-                        f"{step.iteration:>2}  → {call.tool} {excerpt(call.arguments, _WIDTH)}", err=True, fg="cyan"
-                    )
+                    _say(f"{step.iteration:>2}  → {call.tool} {excerpt(call.arguments, _WIDTH)}", fg="cyan")
             case ToolStep(result=result):
                 if result.failure is not None:
-                    click.secho(
-                        f"    ✗ {result.failure.code}: {excerpt(result.failure.message, _WIDTH)}", err=True, fg="red"
-                    )
+                    _say(f"    ✗ {result.failure.code}: {excerpt(result.failure.message, _WIDTH)}", fg="red")
                 else:
                     named = [*result.artifacts.images, *result.artifacts.bindings, *result.artifacts.pages]
-                    click.echo(f"    ✓ {', '.join(named) or 'done'} ({step.seconds:.1f} s)", err=True)
+                    _say(f"    ✓ {', '.join(named) or 'done'} ({step.seconds:.1f} s)")
             case CompactionStep(reason=reason):
-                click.secho(f"    older turns shortened ({reason})", err=True, dim=True)
+                _say(f"    older turns shortened ({reason})", dim=True)
             case _:
                 pass

@@ -1,7 +1,7 @@
 """`MainAgent`: performs what the engine asks for, through ports, and tells it what came of it.
 
 Whatever the model and the tools do after the first request ends in a report. Only a bug in core is raised, and the
-cancelling of the caller's own task. An `AssertionError` of the model port is raised too: that is how a scripted double
+cancelling of the caller's own task. A `ScriptError` of the model port is raised too: that is how a scripted double
 says that it was not asked what it expected.
 """
 
@@ -43,7 +43,7 @@ from openvlharness_core.calls import CapabilityResult
 from openvlharness_core.capabilities.base import Capability
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.toolset import Toolset
-from openvlharness_core.errors import ContextLengthError, HarnessError, ModelError
+from openvlharness_core.errors import ContextLengthError, HarnessError, ModelError, ScriptError
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import ModelRequest
 from openvlharness_core.pictures import ImageLimits
@@ -230,9 +230,9 @@ class _Run:
         except ModelError as error:
             code, message, context = str(error.code), str(error.message), isinstance(error, ContextLengthError)
             return ModelFailed(code=code, message=message, context=context, seconds=self._since(started))
-        except AssertionError:
+        except ScriptError:
             raise
-        except (Exception, SystemExit, asyncio.CancelledError) as error:  # somebody's own ChatModel may raise anything
+        except BaseException as error:  # somebody's own ChatModel may raise anything
             if _asked_to_stop(error):
                 raise
             self.note("model_bug", traceback.format_exc())
@@ -268,7 +268,7 @@ class _Run:
         before = hands.workspace
         try:
             result, after = await self._performed(capability, call, hands)
-        except (Exception, SystemExit, asyncio.CancelledError) as error:  # a bug in somebody's own tool
+        except BaseException as error:  # a bug in somebody's own tool
             if _asked_to_stop(error):
                 raise
             self.note("tool_bug", traceback.format_exc())
@@ -333,6 +333,10 @@ class _Run:
 
 
 def _asked_to_stop(error: BaseException) -> bool:
-    """Whether `error` is the cancelling of the very task that meets it, and not of something inside a port."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+    """Whether `error` is Ctrl-C, or the end of the very task or loop that meets it, and not of something inside a port."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop runs any more: what was left behind is being destroyed
+        return True
+    cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+    return cancelled or isinstance(error, KeyboardInterrupt)

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from openvlharness_core.agent.protocol import Cancelled, DeadlinePassed
 from openvlharness_core.ports.clock import Clock
-from openvlharness_core.waiting import stop
+from openvlharness_core.waiting import held, released, stop
 
 T = TypeVar("T")
 
@@ -103,12 +103,12 @@ class Watch:
         Raises:
             Interrupted: the deadline or the switch came first; the call was cancelled.
         """
-        task = asyncio.ensure_future(call)
+        task = asyncio.ensure_future(held(call))
         try:
             futures = {future for future in (task, self._deadline, self._switch) if future is not None}
             await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
-                return task.result()
+                return released(task.result())
             await stop(self._clock, task)
             raise Interrupted(self.interruption() or DeadlinePassed())
         finally:

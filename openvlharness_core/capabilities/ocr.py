@@ -97,6 +97,9 @@ class OcrCapability:
             places = [{"bbox_2d": line["bbox_2d"], "label": line["text"]} for line in lines[:LINES_LIMIT]]
             rows = ",\n".join(json.dumps(place, ensure_ascii=False) for place in places)
             parts.append(TextPart(text=prompts.text("ocr_lines", lines=f"[\n{rows}\n]")))
+            if len(lines) > LINES_LIMIT:
+                binding = registered.bindings[0] if registered.bindings else "no binding"
+                parts.append(TextPart(text=prompts.text("ocr_rest", count=len(lines) - LINES_LIMIT, binding=binding)))
         return tuple(parts)
 
 

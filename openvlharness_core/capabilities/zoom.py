@@ -10,6 +10,7 @@ import attrs
 from openvlharness_core.calls import Findings, NewImage, Registered
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
 from openvlharness_core.capabilities.hands import Hands
+from openvlharness_core.capabilities.regions import region_note
 from openvlharness_core.errors import ToolFailure
 from openvlharness_core.geometry import Box, grid_to_pixels, translation
 from openvlharness_core.memory.workspace import Workspace
@@ -99,4 +100,6 @@ class ZoomCapability:
         )
         picture = workspace.images.resolve(handle).picture
         assert picture is not None
-        return TextPart(text=text), ImagePart(handle=handle, image=picture.sent)
+        source = str(data["image_id"])
+        of_crop = region_note(handle, workspace, prompts) if workspace.images.origin(source)[0] != source else ()
+        return TextPart(text=text), *of_crop, ImagePart(handle=handle, image=picture.sent)

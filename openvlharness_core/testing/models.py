@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from openvlharness_core.errors import ScriptError
 from openvlharness_core.messages import ModelReply, ModelRequest, VirtualCall
 
 Scripted = ModelReply | Exception | Callable[[ModelRequest], ModelReply]
@@ -29,7 +30,8 @@ class ScriptedModel:
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The next scripted reply."""
         self.requests.append(request)
-        assert self.replies, f"request {len(self.requests)} was not scripted"
+        if not self.replies:
+            raise ScriptError(f"request {len(self.requests)} was not scripted")
         reply = self.replies.pop(0)
         if isinstance(reply, Exception):
             raise reply

@@ -149,7 +149,9 @@ def test_a_picture_that_cannot_be_taken_in(kind: str, tmp_path: Path, photo: Pat
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("arguments", [[], [""], ["   "], ["photo.png"], ["photo.png", " \n "]])
+@pytest.mark.parametrize(
+    "arguments", [[], [""], ["   "], ["photo.png"], ["missing.png"], ["photo.png", "."], ["photo.png", " \n "]]
+)
 def test_no_question(arguments: list[str], photo: Path) -> None:
     result = run("ask", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -278,3 +280,39 @@ def test_help_fits_a_screen_and_the_program_says_its_version() -> None:
     assert len(stdout.splitlines()) <= 24
     assert all(len(line) <= 100 for line in stdout.splitlines())
     assert "0.1.0" in run("--version").stdout
+
+
+def test_an_answer_is_told_even_when_its_report_cannot_be_written(photo: Path, tmp_path: Path) -> None:
+    (tmp_path / "run" / "report.json").mkdir(parents=True)
+    with ChatServer([says("<answer>red</answer>")]).in_thread() as server:
+        result = ask(server, photo, "Which colour?", "--out", tmp_path / "run")
+    assert (result.exit_code, result.stdout) == (2, "red\n")
+    assert "report.json" in result.stderr
+
+
+def test_out_may_not_be_empty(photo: Path) -> None:
+    assert run("ask", photo, "Which colour?", "--out", "").exit_code == 2
+
+
+def test_waits_before_another_attempt_are_told(photo: Path) -> None:
+    script = [Respond.error(503, "later", {"Retry-After": "0"}), says("<answer>red</answer>")]
+    with ChatServer(script).in_thread() as server:
+        result = ask(server, photo, "Which colour?")
+    assert result.stdout == "red\n"
+    assert "attempt 1 of 9 failed" in result.stderr
+
+
+@pytest.mark.parametrize("url", ["https://u:CANARY-3@127.0.0.1/a.png?k=CANARY-4", "http://127.0.0.1:1/a?k=CANARY-4"])
+def test_secrets_in_the_address_of_a_picture_are_shown_to_nobody(url: str) -> None:
+    with ChatServer([]).in_thread() as server:
+        result = ask(server, url, "Which colour?")
+    assert result.exit_code == 2
+    assert "CANARY" not in result.output
+
+
+def test_an_output_that_cannot_be_written_is_said_in_a_line() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "openvlharness_app", "tools", "--json"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr

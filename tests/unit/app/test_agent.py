@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +15,16 @@ import pytest
 
 from openvlharness_app import ConfigurationError, build_container, load_preset, open_agent, open_agent_sync
 from openvlharness_app.container import AgentContainer
-from openvlharness_core import Cancellation, Finished, ImageInput, ModelReply, ModelRequest, Question, ToolStep
+from openvlharness_core import (
+    Cancellation,
+    Finished,
+    HarnessError,
+    ImageInput,
+    ModelReply,
+    ModelRequest,
+    Question,
+    ToolStep,
+)
 from openvlharness_core.testing import FakeOcr, ScriptedModel, calling, saying
 
 QUESTION = Question("How many?", [])
@@ -162,3 +174,68 @@ def merged(mapping: dict[str, object], change: dict[str, object]) -> dict[str, o
         old = result.get(key)
         result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return result
+
+
+def test_one_container_opened_twice_keeps_its_overrides_and_makes_the_rest_anew(picture: bytes) -> None:
+    container = container_with(saying("<answer>1</answer>"), saying("<answer>2</answer>"))
+    question = Question("How many?", [ImageInput.from_bytes(picture)])
+    answers = []
+    for _ in range(2):
+        with open_agent_sync(container) as agent:
+            answers.append(agent.answer(question).answer)
+    assert answers == ["1", "2"]
+
+
+def test_one_container_serves_one_agent_at_a_time() -> None:
+    container = container_with()
+    with open_agent_sync(container), pytest.raises(HarnessError, match="open agent"), open_agent_sync(container):
+        pass
+
+
+class _IgnoresBeingCancelled:
+    """A double that goes on whatever happens."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        self.asked.set()
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+
+def test_leaving_does_not_wait_for_a_call_that_ignores_being_cancelled() -> None:
+    model, cancellation = _IgnoresBeingCancelled(), Cancellation()
+    container = build_container(load_preset("embedded"))
+    container.chat_model.override(model)
+    with open_agent_sync(container) as agent, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(agent.answer, QUESTION, cancellation=cancellation)
+        assert model.asked.wait(10)
+        cancellation.cancel()
+        assert answer.result(10).stop_reason == "cancelled"
+
+
+def test_a_closed_agent_says_so() -> None:
+    with open_agent_sync(container_with(calling("nothing"), saying("<answer>1</answer>"))) as agent:
+        stream = agent.stream(QUESTION)
+        next(stream)
+    with pytest.raises(RuntimeError, match="has been closed"):
+        agent.answer(QUESTION)
+    stream.close()
+
+
+@pytest.mark.parametrize("left_open", ["manager.__enter__()", "a = manager.__enter__(); s = a.stream(q); next(s)"])
+def test_an_agent_left_open_lets_the_interpreter_end_in_silence(left_open: str) -> None:
+    program = f"""
+from openvlharness_app import build_container, load_preset, open_agent_sync
+from openvlharness_core import Question
+from openvlharness_core.testing import ScriptedModel, calling
+container = build_container(load_preset("embedded"))
+container.chat_model.override(ScriptedModel([calling("nothing")]))
+q = Question("How many?")
+manager = open_agent_sync(container)
+{left_open}
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")

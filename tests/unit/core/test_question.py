@@ -65,7 +65,7 @@ def test_where_a_picture_may_come_from() -> None:
     assert ImageInput.from_bytes(memoryview(b"x"), name="n").value == b"x"  # type: ignore[arg-type]
     assert ImageInput.from_bytes(b"x", name="n") == ImageInput(kind="bytes", value=b"x", name="n")
     assert ImageInput.from_data_url("DATA:image/png;base64,eA==").kind == "data_url"
-    assert ImageInput.from_url("HTTPS://example.com/a.png").name == "HTTPS://example.com/a.png"
+    assert ImageInput.from_url("HTTPS://example.com/a.png?k=secret").name == "https://example.com/a.png"
 
 
 def test_names_can_be_printed_and_bytes_are_not() -> None:

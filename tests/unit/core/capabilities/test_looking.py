@@ -29,6 +29,7 @@ from openvlharness_core.testing import (
     FakeFetcher,
     FakeOcr,
     InlineOffload,
+    ScriptedModel,
     calling,
     fake_image,
     saying,
@@ -157,7 +158,8 @@ async def test_a_backend_that_tells_no_places_leaves_them_null() -> None:
 async def test_long_text_is_cut_with_a_notice_and_places_are_bounded() -> None:
     tool = OcrCapability(backend=FakeOcr(tuple(f"line {number} " + "x" * 60 for number in range(300))))
     findings, evidence, _ = await use(tool, {"image_id": "input_image_1"})
-    said, places = (part.text for part in evidence if isinstance(part, TextPart))
+    said, places, rest = (part.text for part in evidence if isinstance(part, TextPart))
+    assert "count=100" in rest
     assert f"[{len(str(findings.data['text'])) - 8000} more characters cut; the whole is in ocr_result['text']]" in said
     assert places.count("bbox_2d") == 200
 
@@ -282,3 +284,23 @@ async def test_found_on_a_crop_says_where_that_is() -> None:
     read = [step for step in report.steps if isinstance(step, ToolStep)][1]
     said = [part.text for part in read.result.evidence if isinstance(part, TextPart)]
     assert "region of image handle=tool_generated_image_1 region=[0, 0, 500, 500] source=input_image_1" in said
+
+
+async def test_a_crop_of_a_crop_says_where_it_lies_in_the_original() -> None:
+    deeper = {"image_id": "tool_generated_image_1", "coords": [500, 500, 1000, 1000]}
+    model = ScriptedModel([calling("Zoom_In_Tool", ZOOM), calling("Zoom_In_Tool", deeper), saying("x")])
+    report = await agent(model).answer(QUESTION)
+    first, second = [step.result.evidence for step in report.steps if isinstance(step, ToolStep)]
+    assert len(first) == 2
+    assert isinstance(second[1], TextPart)
+    assert (
+        second[1].text
+        == "region of image handle=tool_generated_image_2 region=[250, 250, 500, 500] source=input_image_1"
+    )
+
+
+async def test_places_of_lines_beyond_the_limit_are_counted() -> None:
+    _, parts, _ = await use(
+        OcrCapability(backend=FakeOcr(tuple(f"line {n}" for n in range(205)))), {"image_id": "input_image_1"}
+    )
+    assert parts[-1] == TextPart(text="ocr rest count=5 binding=ocr_result")
