@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import attrs
 import numpy as np
@@ -12,15 +12,9 @@ import yaml
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from openvlharness_app import SyncAgent, build_container, open_agent_sync
+from openvlharness_app import SyncAgent, open_agent_sync
 from openvlharness_app.presets import preset_text
 from openvlharness_core import ImageInput, Question, Report
-from openvlharness_core.cameras import CameraTrajectory
-from openvlharness_core.depth import DepthMap
-from openvlharness_core.detections import Detections
-from openvlharness_core.geometry import IDENTITY
-from openvlharness_core.pictures import EncodedImage
-from openvlharness_core.ports.imaging import Colormap, RenderedImage
 from tests.support.scenes import Camera, some_scene, turn
 from tests.unit.adapters.planner.desk import calls, cannot
 
@@ -43,27 +37,8 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncAgent]:
     for entry in config["services"]["tools"].values():
         if "corpus" in entry:
             entry["corpus"] = str(shelf)
-    config["capabilities"]["tools"] |= {
-        "grounding": {"backend": "embedded_grounding"},
-        "camera_pose": {"backend": "embedded_camera"},
-    }
-    container = build_container(config)
-    container.evidence_renderer.override(Blank())
-    with open_agent_sync(container) as agent:
+    with open_agent_sync(config) as agent:
         yield agent
-
-
-class Blank:
-    """Draws nothing: what the planner reads is in words."""
-
-    def overlay(self, image: EncodedImage, detections: Detections) -> RenderedImage:
-        return RenderedImage(image=image, to_source=IDENTITY)
-
-    def depth_view(self, depth: DepthMap, colormap: Colormap) -> RenderedImage:
-        raise AssertionError("no depth tool was selected")
-
-    def trajectory_view(self, trajectory: CameraTrajectory, labels: Sequence[str]) -> EncodedImage:
-        return EncodedImage(data=_png(Image.new("RGB", (40, 40))), media_type="image/png", size_hw=(40, 40))
 
 
 @pytest.fixture
