@@ -1,0 +1,355 @@
+"""The rows of test_wiring: each key of the configuration, and where its effect shows; and the keys that have none yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from openvlharness_core.prompts import PromptBundleError
+from tests.unit.app.configurations import ABSENT
+from tests.unit.app.wired import TOOLS, Seen, Wired
+
+MODEL = "services.models.orchestrator"
+PROFILE = "profile"
+SET = object()
+
+
+@attrs.frozen(kw_only=True)
+class Row:
+    """One key and its effect.
+
+    Attributes:
+        key: the dotted key; below `profile.`, a field of the model's profile; in capitals, a variable.
+        value: what is set.
+        seen: where the effect shows.
+        expected: what is seen then; the value itself if left out.
+        beside: other changes that the key needs, made with and without it.
+        note: tells rows of one key apart.
+    """
+
+    key: str
+    value: Any
+    seen: Seen
+    expected: Any = SET
+    beside: tuple[tuple[str, Any], ...] = ()
+    note: str = ""
+
+
+# ---- where to look ---------------------------------------------------------------------------------------------------
+
+
+def policy(name: str) -> Seen:
+    return lambda wired: getattr(wired.policy, name)
+
+
+def agent(name: str) -> Seen:
+    return lambda wired: getattr(wired.container.agent(), name)
+
+
+def limits(name: str) -> Seen:
+    return lambda wired: getattr(wired.container.agent().limits, name)
+
+
+def model(name: str) -> Seen:
+    return lambda wired: getattr(wired.container.chat_model(), name)
+
+
+def generator(name: str) -> Seen:
+    """An attribute of the model that writes programs."""
+    return lambda wired: getattr(wired.container.code_generator().model, name)  # type: ignore[attr-defined]
+
+
+def executor(name: str) -> Seen:
+    return lambda wired: getattr(wired.container.code_executor(), name)
+
+
+def tool(key: str, name: str) -> Seen:
+    return lambda wired: getattr(wired.tool(key), name)
+
+
+def offered(key: str) -> Seen:
+    return lambda wired: wired.tool(key) is not None
+
+
+def corpus(provider: str) -> Seen:
+    return lambda wired: str(getattr(wired.container, provider)().corpus.path)
+
+
+async def _body(wired: Wired, name: str, number: int) -> object:
+    return (await wired.body(number)).get(name)
+
+
+def body(name: str, number: int = 0) -> Seen:
+    return lambda wired: _body(wired, name, number)
+
+
+async def key_sent(wired: Wired) -> object:
+    return (await wired.request()).headers.get("authorization")
+
+
+async def path_asked(wired: Wired) -> object:
+    return (await wired.request()).path
+
+
+async def seed(wired: Wired) -> object:
+    return "seed" in await wired.body()
+
+
+async def replayed(wired: Wired) -> object:
+    (said,) = [message for message in (await wired.body(1))["messages"] if message["role"] == "assistant"]
+    return said
+
+
+async def content_beside_calls(wired: Wired) -> object:
+    return (await replayed(wired))["content"]  # type: ignore[index]
+
+
+async def reasoning_sent_back(wired: Wired) -> object:
+    return (await replayed(wired)).get("reasoning_content")  # type: ignore[attr-defined]
+
+
+async def roles_after_the_call(wired: Wired) -> object:
+    return [message["role"] for message in (await wired.body(1))["messages"]][3:]
+
+
+def made_prompts(wired: Wired) -> object:
+    try:
+        return type(wired.container.prompts()).__name__
+    except PromptBundleError as error:
+        return "no_such_bundle" in str(error)
+
+
+def kind_of_model(wired: Wired) -> object:
+    return wired.faults() or type(wired.container.chat_model()).__name__
+
+
+async def model_asked(wired: Wired) -> object:
+    return wired.faults() or (await wired.body())["model"]
+
+
+# ---- the rows --------------------------------------------------------------------------------------------------------
+
+_SECOND = ("services.models.second", {"alias": "generic-chat", "model_id": "m2", "base": "${SERVER}"})
+_CODING = "services.tools.python_coding_agent"
+_LOCAL = "services.tools.python_executor_local"
+_MINE = ("models.registry_paths", ["${REGISTRY}"])  # a file with the profile `mine`; a profile's field is set there
+_THINKING = (f"{MODEL}.reasoning_effort", "high")
+
+AGENT = [
+    Row(key="agent.model_service", value="second", seen=body("model"), expected="m2", beside=(_SECOND,)),
+    Row(key="agent.max_iterations", value=3, seen=policy("max_iterations")),
+    Row(key="agent.max_context_length", value=50_000, seen=policy("max_context_length")),
+    Row(key="agent.tool_choice", value="required", seen=body("tool_choice")),
+    Row(key="agent.paired_sampling_seed", value=True, seen=seed),
+    Row(key="agent.deadline_seconds", value=7.5, seen=policy("deadline_seconds")),
+    Row(key="HARNESS_SEARCH_SAMPLE_INDEX", value="5", seen=policy("sample_index"), expected=5),
+    Row(
+        key="memory.modules",
+        value=[{"name": "image"}, {"name": "url"}],
+        seen=policy("modules"),
+        expected=("image", "url"),
+    ),
+    Row(key="memory.modules.2.webpage_env_update_limit", value=3, seen=policy("webpage_env_update_limit")),
+    Row(key="memory.emit_policy", value="on_change", seen=policy("emit_policy")),
+    *(
+        Row(key="memory.images_per_search", value=2, seen=tool(key, "images_per_search"), note=key)
+        for key in ("text_search", "image_search")
+    ),
+    *(
+        Row(key=f"capabilities.tools.{key}", value=ABSENT, seen=offered(key), expected=False)
+        for key in (*TOOLS, "coding")
+    ),
+    Row(key="images.max_pixels", value=1000, seen=lambda wired: wired.container.image_codec().max_pixels),
+    Row(
+        key="images.max_pixels",
+        value=1000,
+        seen=lambda wired: wired.container.image_search_backend().corpus.decode.__self__.max_pixels,
+        note="corpus",
+    ),
+    Row(key="security.allow_private_addresses", value=True, seen=Wired.fetched, expected="let through"),
+    Row(key="security.fetch_hosts", value=["${SERVER_HOST}"], seen=Wired.fetched, expected="let through"),
+    Row(
+        key="models.registry_paths",
+        value=["${REGISTRY}"],
+        seen=Wired.faults,
+        expected=[],
+        beside=((f"{MODEL}.alias", "mine"),),
+    ),
+]
+
+SERVICES = [
+    Row(key=f"{MODEL}.alias", value="mine", seen=agent("remote_images"), expected="pass_url", beside=(_MINE,)),
+    Row(key=f"{MODEL}.model_id", value="other", seen=body("model")),
+    Row(
+        key=f"{MODEL}.model_id",
+        value="other",
+        seen=lambda wired: wired.container.agent().model_name.model_id,
+        note="report",
+    ),
+    Row(key=f"{MODEL}.base", value="${SERVER}/deep/v1", seen=path_asked, expected="/deep/v1/chat/completions"),
+    Row(key=f"{MODEL}.key", value="sk-1", seen=key_sent, expected="Bearer sk-1"),
+    Row(key=f"{MODEL}.timeout", value=12.5, seen=model("timeout_seconds")),
+    Row(key=f"{MODEL}.retry", value=1, seen=model("retry")),
+    Row(key=f"{MODEL}.retry", value=1, seen=generator("retry"), note="code"),
+    Row(key=f"{MODEL}.stream", value=True, seen=body("stream")),
+    Row(key=f"{MODEL}.max_tokens", value=77, seen=body("max_tokens")),
+    Row(key=f"{MODEL}.max_tokens", value=77, seen=policy("reserved_output_tokens"), note="reserved"),
+    Row(key=f"{MODEL}.temperature", value=0.25, seen=body("temperature")),
+    Row(key=f"{MODEL}.top_p", value=0.5, seen=body("top_p")),
+    Row(key=f"{MODEL}.top_k", value=9, seen=body("top_k")),
+    Row(key=f"{MODEL}.repetition_penalty", value=1.5, seen=body("repetition_penalty")),
+    Row(key=f"{MODEL}.presence_penalty", value=-0.5, seen=body("presence_penalty")),
+    Row(key=f"{MODEL}.reasoning_effort", value="high", seen=body("reasoning_effort")),
+    Row(
+        key=f"{MODEL}.reasoning_effort",
+        value="high",
+        seen=generator("options"),
+        expected={"max_tokens": 4096, "reasoning_effort": "medium"},
+        note="code",
+    ),
+    Row(
+        key=f"{MODEL}.service_tier",
+        value="flex",
+        seen=body("service_tier"),
+        beside=(_MINE, (f"{MODEL}.alias", "mine"), (f"{PROFILE}.allowed_options", ["max_tokens", "service_tier"])),
+    ),
+    Row(
+        key=f"{_CODING}.generation",
+        value="inherit",
+        seen=generator("options"),
+        expected={"max_tokens": 77, "reasoning_effort": "high"},
+        beside=((f"{MODEL}.max_tokens", 77), _THINKING),
+    ),
+    Row(
+        key=f"{_CODING}.generation",
+        value="inherit",
+        seen=generator("timeout_seconds"),
+        expected=12.5,
+        beside=((f"{MODEL}.timeout", 12.5),),
+        note="attempt",
+    ),
+    Row(
+        key=f"{_CODING}.generation",
+        value="inherit",
+        seen=tool("coding", "generation_timeout_seconds"),
+        expected=12.5,
+        beside=((f"{MODEL}.timeout", 12.5),),
+        note="call",
+    ),
+    *(
+        Row(key=f"services.tools.{TOOLS[key]}.timeout_seconds", value=5.5, seen=tool(key, "timeout_seconds"))
+        for key in TOOLS
+        if key != "zoom"
+    ),
+    *(
+        Row(key=f"services.tools.{TOOLS[key]}.corpus", value="/shelf", seen=corpus(f"{provider}_backend"))
+        for key, provider in (("text_search", "text_search"), ("image_search", "image_search"), ("web_visit", "page"))
+    ),
+    *(
+        Row(key=f"{_LOCAL}.{name}", value=value, seen=executor(name))
+        for name, value in (("timeout_seconds", 3.5), ("memory_bytes", 10**9), ("file_bytes", 4096), ("processes", 7))
+    ),
+    Row(key=f"{_LOCAL}.timeout_seconds", value=3.5, seen=tool("coding", "deadline_seconds"), note="call"),
+]
+
+PROFILES = [
+    Row(key="model_id", value="of-profile", seen=model_asked, beside=((f"{MODEL}.model_id", ABSENT),)),
+    Row(
+        key="adapter",
+        value="embedded",
+        seen=kind_of_model,
+        expected="EmbeddedPlanner",
+        beside=((f"{MODEL}.base", ABSENT),),
+    ),
+    Row(key="prompt_bundle", value="no_such_bundle", seen=made_prompts, expected=True),
+    Row(key="final_answer", value="answer_tag", seen=policy("final_answer")),
+    Row(key="extra_final_request", value=False, seen=policy("extra_final_request")),
+    Row(key="continue_empty_answer", value=False, seen=policy("continue_empty_answer")),
+    Row(key="append_final_message", value=True, seen=policy("append_final_message")),
+    Row(key="context_policy", value="local_tokens", seen=policy("count_tokens"), expected=True),
+    Row(key="context_error_fallback", value=False, seen=policy("context_error_fallback")),
+    Row(
+        key="allowed_options",
+        value=["max_tokens"],
+        seen=Wired.faults,
+        expected=[f"{MODEL}.reasoning_effort"],
+        beside=(_THINKING,),
+    ),
+    Row(
+        key="reasoning_efforts",
+        value=["low"],
+        seen=Wired.faults,
+        expected=[f"{MODEL}.reasoning_effort"],
+        beside=(_THINKING,),
+    ),
+    Row(key="boxes", value="object_map", seen=tool("grounding", "boxes")),
+    Row(key="replay_fields", value=["reasoning_content"], seen=reasoning_sent_back, expected="Closer."),
+    Row(key="remote_images", value="download", seen=agent("remote_images")),
+    Row(key="image_limits", value={"max_side": 99}, seen=limits("max_side"), expected=99, note="max_side"),
+    Row(key="image_limits", value={"min_side": 9}, seen=limits("min_side"), expected=9, note="min_side"),
+    Row(key="image_limits", value={"max_ratio": 2.5}, seen=limits("max_ratio"), expected=2.5, note="max_ratio"),
+    Row(key="image_limits", value={"max_pictures": 4}, seen=policy("max_pictures"), expected=4, note="max_pictures"),
+    Row(key="empty_content", value="", seen=content_beside_calls),
+    Row(key="alternate_roles", value=True, seen=roles_after_the_call, expected=["tool", "user"]),
+]
+WITH_MINE = (_MINE, (f"{MODEL}.alias", "mine"))
+ROWS = [
+    *AGENT,
+    *SERVICES,
+    *(attrs.evolve(row, key=f"{PROFILE}.{row.key}", beside=(*WITH_MINE, *row.beside)) for row in PROFILES),
+]
+
+# ---- what changes nothing yet ----------------------------------------------------------------------------------------
+
+NO_EFFECT_YET = {
+    "agent_name": "there is one agent",
+    "agent_config_version": "names evaluation runs",
+    "ablation": "evaluation; anything but `full` is refused",
+    "variables.ocr_model_id": "the OCR server",
+    "capabilities.registries": "says what may be selected, which the loader checks",
+    "capabilities.bank": "built tools; refused",
+    "services.client": "the tool router; a base is refused",
+    "services.server": "the tool router",
+    f"{MODEL}.return_token_ids": "the raw trace; refused",
+    f"{_CODING}.model_service": "the loader sees to it that it is the orchestrator's model",
+    f"{_CODING}.context": "has one value",
+    f"{_CODING}.mode": "anything but `single_shot` is refused",
+    f"{_CODING}.max_revisions": "for `revise`",
+    f"{_CODING}.timeout_seconds": "the tool router; here `generation` says how long writing may take",
+    f"{_LOCAL}.transport": "has one value",
+    "services.tools.python_executor_sandboxed": "refused",
+    **dict.fromkeys(
+        (f"services.tools.{name}.server_url" for name in TOOLS.values() if name.startswith("embedded_")),
+        "`openvlharness serve embedded`",
+    ),
+    **dict.fromkeys(
+        (
+            f"services.tools.{name}"
+            for name in (
+                "sam3_segment",
+                "grounding_dino",
+                "ocr",
+                "deepseek_ocr",
+                "depth_estimation",
+                "vggt_depth",
+                "camera_trajectory",
+                "vggt_camera",
+                "serper_text_search",
+                "serper_image_search",
+                "serper_webpage_visit",
+            )
+        ),
+        "backends over a wire; refused",
+    ),
+    "services.tools.plugins": "plug-ins have tests of their own",
+    f"{PROFILE}.alias": "the name of the entry",
+    **dict.fromkeys(
+        (f"{PROFILE}.{name}" for name in ("tokenizer", "image_token_patch", "image_token_pixels")), "counting tokens"
+    ),
+    f"{PROFILE}.prices": "evaluation",
+    f"{PROFILE}.raw_trace_format": "the raw trace",
+    f"{PROFILE}.raw_trace_tokenizer_revision": "the raw trace",
+    "capabilities.tools.depth": "needs a plug-in",
+}
+SPELLED = {"HARNESS_SEARCH_SAMPLE_INDEX": "variables.sample_index"}
