@@ -14,7 +14,9 @@
     regions.py      one region: colours, contour, what it touches
     background.py   what lies behind everything, and what breaks through it
     hidden.py       what a region would be if something in front, or the edge, hid the rest
-    scene.py        regions to things: borders, outlines, nested shapes, remains that cannot be named
+    rings.py        one region within another: an outlined shape, a bordered one, or two
+    scene.py        regions to things ...
+    things.py       ... which are sets of possibilities
     matching.py     things and a query to detections, and how many cannot be told
     masks.py        masks in pixels of the picture
     words.py        text queries, on the lines that OCR read

@@ -21,9 +21,11 @@ from openvlharness_adapters.backends.embedded.vision.regions import Region
 ANYTHING: frozenset[Shape | None] = frozenset((*SHAPES, None))
 
 _LEAST_SIZE = 6.0  # picture pixels; below, nothing is named
+_LEAST_HIDDEN_SIZE = 14.0  # the same, for what is partly hidden
 _AGAINST = 0.6  # of a side
 _LEAST_SHOWN = 0.55  # of an outline
 _LEAST_SIDE_SHOWN = 0.25
+_HIDDEN_TOLERANCE = 0.9  # of what is tolerated in a whole outline: less is seen, so it has to agree better
 
 
 @attrs.frozen(kw_only=True)
@@ -155,9 +157,10 @@ def _behind(
     region: Region, labels: Labels, ground: frozenset[int], foreign: NDArray[np.bool_], tolerance: Tolerance
 ) -> Guess:
     own = region.outline[~foreign]
-    if len(own) < 24 or len(own) < 0.3 * len(region.outline):
+    if region.size < _LEAST_HIDDEN_SIZE * tolerance.unit or len(own) < 24 or len(own) < 0.3 * len(region.outline):
         return Guess(shapes=ANYTHING)
     fits = _passing(all_fits(own, 1.5 + 0.12 * region.size), region.size, tolerance)
+    fits = [fit for fit in fits if fit.mean <= _HIDDEN_TOLERANCE * tolerance.mean(region.size)]
     fits = [fit for fit in fits if _hides_the_rest(fit, region, labels, ground, tolerance)]
     if not fits:
         return Guess(shapes=ANYTHING)
@@ -174,7 +177,7 @@ def _open_ended(fit: Fit, shown: NDArray[np.float64], own: NDArray[np.float64], 
     """A rectangle that shows one side and its two corners, and hides the side opposite."""
     far = int(shown.argmin())
     near, beside = (far + 2) % 4, ((far + 1) % 4, (far + 3) % 4)
-    if shown[near] < 0.85 or min(shown[each] for each in beside) < _LEAST_SIDE_SHOWN:
+    if guess.off > 0.8 or shown[near] < 0.85 or min(shown[each] for each in beside) < _LEAST_SIDE_SHOWN:
         return Guess(shapes=ANYTHING)
     corners = fit.corners
     start, end = corners[near], corners[(near + 1) % 4]

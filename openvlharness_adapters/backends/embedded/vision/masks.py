@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
-from openvlharness_adapters.backends.embedded.vision.scene import Scene, Thing
+from openvlharness_adapters.backends.embedded.vision.scene import Scene
+from openvlharness_adapters.backends.embedded.vision.things import Thing
 from openvlharness_adapters.backends.embedded.vision.working import Pixels
 
 Mask = NDArray[np.bool_]

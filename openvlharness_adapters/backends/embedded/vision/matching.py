@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from openvlharness_adapters.backends.embedded.vision.colours import has_tone
 from openvlharness_adapters.backends.embedded.vision.masks import full_masks
 from openvlharness_adapters.backends.embedded.vision.queries import Shape, ShapeQuery
-from openvlharness_adapters.backends.embedded.vision.scene import Scene, Thing
+from openvlharness_adapters.backends.embedded.vision.scene import Scene
+from openvlharness_adapters.backends.embedded.vision.things import Thing
 from openvlharness_adapters.backends.embedded.vision.working import Pixels
 from openvlharness_core.detections import Detections
 from openvlharness_core.masks import encode_mask

@@ -19,7 +19,7 @@ Box = tuple[slice, slice]
 
 _SAMPLES = 4000
 _WASHED_OUT = 85.0  # levels: a thin stroke that differs less from its ground may have had any colour
-_INNER_EDGE = 38.0  # levels between neighbours
+_INNER_EDGE = 28.0  # levels between neighbours, in luma or chroma
 _INNER_LEAST = 14.0  # square pixels
 _DX = np.array([1, 0, -1, 0, 1, -1, 1, -1])
 _DY = np.array([0, 1, 0, -1, 1, 1, -1, -1])
@@ -163,7 +163,10 @@ def has_inner_edges(region: Region, working: Working) -> bool:
     if not inner.any():
         return False
     side = max(3, 2 * (int(unit) // 2) + 1)
-    steps = highest(cv2.morphologyEx(working.pixels[region.box], cv2.MORPH_GRADIENT, np.ones((side, side), np.uint8)))
+    seen = cv2.cvtColor(
+        np.ascontiguousarray(working.pixels[region.box]), cv2.COLOR_RGB2YCrCb
+    )  # RGB exaggerates JPEG's chroma
+    steps = highest(cv2.morphologyEx(seen, cv2.MORPH_GRADIENT, np.ones((side, side), np.uint8)))
     sharp = (inner & (steps > _INNER_EDGE + 4 * working.left)).astype(np.uint8)
     _, _, stats, _ = cv2.connectedComponentsWithStats(sharp, connectivity=8)
     return bool((stats[1:, cv2.CC_STAT_AREA] > _INNER_LEAST * unit * unit).any())  # noise makes specks, not edges

@@ -15,8 +15,6 @@ from openvlharness_adapters.backends.embedded.vision.background import backgroun
 from openvlharness_adapters.backends.embedded.vision.colours import names_of
 from openvlharness_adapters.backends.embedded.vision.hidden import ANYTHING, Guess, Tolerance, guess_of
 from openvlharness_adapters.backends.embedded.vision.labels import Labels
-from openvlharness_adapters.backends.embedded.vision.opencv import opencv
-from openvlharness_adapters.backends.embedded.vision.queries import Colour, Shape
 from openvlharness_adapters.backends.embedded.vision.regions import (
     ANY_PAINT,
     Paint,
@@ -25,39 +23,14 @@ from openvlharness_adapters.backends.embedded.vision.regions import (
     paint_of,
     regions_of,
 )
+from openvlharness_adapters.backends.embedded.vision.rings import relation_of
 from openvlharness_adapters.backends.embedded.vision.segments import Segments, segments_of
+from openvlharness_adapters.backends.embedded.vision.things import Thing
 from openvlharness_adapters.backends.embedded.vision.working import Pixels, Working, working_picture
 
-# Sizes of what is inside, in parts of the whole, over which a ring around it is taken for ...
-_OUTLINED = 0.7  # a stroke around the background
-_BORDERED = 0.78  # the border of what is inside
-_MERE_BORDER = 0.87  # the same, too thin to give its colour to the whole
-_UPON = 0.62  # perhaps a border; below, a shape upon another
+_SOLID = 0.08  # half-width in parts of the size
 _LIKE_KIN = 15.0  # levels
 _CROWD = 220  # regions over which a picture is texture
-
-
-@attrs.frozen(kw_only=True, eq=False)
-class Thing:
-    """Something that stands out.
-
-    Attributes:
-        shapes: what it may be; `None` among them for anything outside the vocabulary.
-        paint: its colour.
-        also: names of a colour that it has too, at its border or inside; a query for that colour may mean it.
-        is_sure: whether it is there at all; a hole, say, may be a thing or not.
-        labels: the regions that are its mask.
-        area: working pixels that its outline encloses.
-        off: how badly the best model fits, 0 to 1 of what is tolerated.
-    """
-
-    shapes: frozenset[Shape | None]
-    paint: Paint
-    also: frozenset[Colour | None] = frozenset()
-    is_sure: bool = True
-    labels: tuple[int, ...] = ()
-    area: float = 0.0
-    off: float = 1.0
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -190,28 +163,31 @@ class _Reader:
         return np.asarray(np.median(pixels.reshape(-1, 3).astype(np.float64), axis=0))
 
     def _composed(self) -> list[Thing]:
-        things: list[Thing] = []
-        done: set[int] = set()
+        """Things, the inner before the outer, so that a border around a border meets what that one has become."""
         children: dict[int, list[int]] = {}
         for child, parent in self.parents.items():
             children.setdefault(parent, []).append(child)
-        for label in sorted(self.guesses, key=lambda each: -self.regions[each].size):  # a ring before what is in it
-            inner = children.get(label, [])
-            if label in done or label in self.hollow:
-                continue
-            if len(inner) == 1:
-                made, spent = self._ring(label, inner[0])
-                things += made
-                done |= spent
-            else:
-                things.append(self._plain(label))
-                thin = self.regions[label].half_width < 0.08 * self.regions[label].size
-                for child in inner:
-                    if child in self.hollow:
-                        things.append(self._plain(child, is_sure=not thin))
-                        done.add(child)
-        things += [self._plain(label, is_sure=False) for label in self.hollow - done if label in self.guesses]
-        return things
+        things: dict[int, Thing] = {}
+        for label in sorted(self.guesses, key=lambda each: self.regions[each].size):
+            region, inner = self.regions[label], children.get(label, [])
+            things[label] = self._plain(label)
+            if label in self.hollow:  # a hole, unless what surrounds it is solid enough to have a thing upon it
+                things[label] = attrs.evolve(things[label], is_sure=False)
+            if len(inner) == 1 and inner[0] in things:
+                outer, within = relation_of(
+                    (region, self.regions[inner[0]]),
+                    (things[label], things[inner[0]]),
+                    is_hollow=inner[0] in self.hollow,
+                )
+                things[label] = outer
+                if within is None:
+                    del things[inner[0]]
+                else:
+                    things[inner[0]] = within
+            elif region.half_width > _SOLID * region.size:
+                for child in self.hollow & set(inner) & set(things):
+                    things[child] = attrs.evolve(things[child], is_sure=True)
+        return list(things.values())
 
     def _plain(self, label: int, *, is_sure: bool = True) -> Thing:
         region, guess = self.regions[label], self.guesses[label]
@@ -223,27 +199,6 @@ class _Reader:
             area=region.size**2,
             off=guess.off,
         )
-
-    def _ring(self, outer: int, inner: int) -> tuple[list[Thing], set[int]]:
-        """A region with one other inside: outlined, bordered, or one upon the other."""
-        hull, core = self.regions[outer], self.regions[inner]
-        is_even, ratio = _is_even(hull, core), core.size / max(hull.size, 1.0)
-        outline, within = self._plain(outer), self._plain(inner)
-        apart = np.hypot(*(hull.outline.mean(axis=0) - core.outline.mean(axis=0)))
-        alike = is_even and apart < 0.12 * hull.size and bool(self.guesses[outer].shapes & self.guesses[inner].shapes)
-        if inner in self.hollow:
-            if alike and ratio > _OUTLINED:
-                return [outline], {inner}
-            return [outline, attrs.evolve(within, is_sure=not alike and ratio < 0.85)], {inner}
-        if not alike:
-            return [outline], set()
-        if ratio > _BORDERED:
-            names = self.paints[outer].names if ratio < _MERE_BORDER else frozenset[Colour | None]()
-            whole = attrs.evolve(outline, paint=within.paint, also=names, labels=(outer, inner))
-            return [whole], {inner}
-        if ratio > _UPON:
-            return [attrs.evolve(outline, is_sure=False)], set()
-        return [outline], set()
 
 
 def _encloses(outer: Region, inner: Region) -> bool:
@@ -261,13 +216,3 @@ def _encloses(outer: Region, inner: Region) -> bool:
         return False
     x, y = inner.outline[:: max(1, len(inner.outline) // 60)].astype(int).T
     return bool(outer.filled[y - around_rows.start, x - around_columns.start].all())
-
-
-def _is_even(outer: Region, inner: Region) -> bool:
-    """Whether the distance between the outlines of two regions, one inside the other, is much the same all around."""
-    cv2 = opencv()
-    inside = cv2.distanceTransform(np.pad(outer.filled, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
-    x, y = inner.outline.astype(int).T
-    widths = inside[y - outer.box[0].start, x - outer.box[1].start]
-    middle = float(np.median(widths))
-    return bool(np.percentile(np.abs(widths - middle), 90) <= 0.7 * middle + 1.0)
