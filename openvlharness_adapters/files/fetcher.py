@@ -10,6 +10,7 @@ import httpx
 from openvlharness_adapters.files.local import path_name, read_file
 from openvlharness_adapters.http.endpoints import shown
 from openvlharness_adapters.http.errors import FOREIGN_ERRORS, fault_of, status_line
+from openvlharness_adapters.http.unpacking import beginning_of, can_be_unpacked, packing_of
 from openvlharness_core.errors import FetchError
 from openvlharness_core.ports.clock import Clock
 from openvlharness_core.ports.offload import Offload
@@ -18,7 +19,6 @@ from openvlharness_core.waiting import within
 
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+)://")
 _REDIRECTS = {301, 302, 303, 307, 308}
-_ENCODINGS = {"", "identity", "gzip", "x-gzip", "deflate"}  # those whose pieces cannot swell without bound
 _BAD_REDIRECT = "expected a redirect to an http(s) URL, got one to something else"
 _HEADERS = {"Accept": "image/*,*/*;q=0.5", "Accept-Encoding": "identity", "User-Agent": "openvlharness"}
 
@@ -82,22 +82,20 @@ class ImageSourceFetcher:
                 return _target(url, response.headers.get("location", ""))
             if response.status_code != 200:
                 raise FetchError(shown(url), f"expected a picture, got {status_line(response.status_code)}")
-            encoding = response.headers.get("content-encoding", "").strip().lower()
-            if encoding not in _ENCODINGS:
+            packing = packing_of(response)
+            if not can_be_unpacked(packing):
                 raise FetchError(
-                    shown(url), f"expected a body packed with gzip or not at all, got {excerpt(encoding, 40)}"
+                    shown(url), f"expected a body packed with gzip or not at all, got {excerpt(packing, 40)}"
                 )
             announced = response.headers.get("content-length", "")
             if announced.isascii() and announced.isdigit() and int(announced[:20]) > self.max_bytes:
                 raise FetchError(shown(url), f"expected at most {self.max_bytes} bytes, got {announced[:20]}")
-            data = bytearray()
-            async for chunk in response.aiter_bytes():
-                data += chunk
-                if len(data) > self.max_bytes:
-                    raise FetchError(shown(url), f"expected at most {self.max_bytes} bytes, got more")
+            data = await beginning_of(response, self.max_bytes + 1)
+        if len(data) > self.max_bytes:
+            raise FetchError(shown(url), f"expected at most {self.max_bytes} bytes, got more")
         if not data:
             raise FetchError(shown(url), "expected a picture, got an empty body")
-        return bytes(data)
+        return data
 
 
 def _parsed(source: str) -> httpx.URL:

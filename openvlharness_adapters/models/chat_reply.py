@@ -10,10 +10,16 @@ from collections.abc import Mapping
 
 from openvlharness_adapters.models.chat_wire import OWN_FIELDS, REASONING_FIELDS
 from openvlharness_adapters.models.wire_json import json_text, read_json
+from openvlharness_core.jsonable import DEEPEST, nested_too_deeply
 from openvlharness_core.messages import ModelReply, VirtualCall
 from openvlharness_core.usage import flat_usage
 
+MOST_CALLS = 256
+"""Calls in one reply; nobody means more."""
+
 _CUT = "length"
+_LONGEST_TEXT = 8 * 1024 * 1024
+"""Characters of text, reasoning and arguments together; no model writes as many, and all of them are looked through."""
 
 
 class NotAReplyError(ValueError):
@@ -45,9 +51,13 @@ def reply_from_wire(payload: object, *, native: str | None = None) -> ModelReply
     model = root.get("model")
     text = _text(message.get("content"), "choices[0].message.content") or _refusal(message)
     reasoning_field, reasoning = _reasoning(message)
+    calls = _calls(message, cut=finish_reason == _CUT)
+    length = len(text or "") + len(reasoning or "") + sum(len(call.arguments) for call in calls)
+    if length > _LONGEST_TEXT:
+        raise NotAReplyError(f"choices[0].message: expected at most {_LONGEST_TEXT} characters, got {length}")
     return ModelReply(
         text=text,
-        calls=_calls(message, cut=finish_reason == _CUT),
+        calls=calls,
         reasoning=reasoning,
         finish_reason=finish_reason,
         usage=flat_usage(root.get("usage")),
@@ -108,6 +118,8 @@ def _calls(message: Mapping[str, object], *, cut: bool) -> tuple[VirtualCall, ..
         return ()
     if not isinstance(raw, list):
         raise NotAReplyError(f"choices[0].message.tool_calls: expected a list or null, got {_kind(raw)}")
+    if len(raw) > MOST_CALLS:
+        raise NotAReplyError(f"choices[0].message.tool_calls: expected at most {MOST_CALLS} calls, got {len(raw)}")
     last = len(raw) - 1
     return tuple(_call(item, cut=cut and position == last) for position, item in enumerate(raw))
 
@@ -141,8 +153,13 @@ def _is_json_object(text: str) -> bool:
 
 
 def _extras(message: Mapping[str, object], reasoning_field: str | None) -> str:
+    """The other fields, but for those that nobody could write back: nested too deeply."""
     own = OWN_FIELDS | {"refusal", "function_call", reasoning_field}
-    rest = {name: value for name, value in message.items() if name not in own and value is not None}
+    rest = {
+        name: value
+        for name, value in message.items()
+        if name not in own and value is not None and not nested_too_deeply(value, DEEPEST - 1)
+    }
     return json_text(rest) if rest else "{}"
 
 

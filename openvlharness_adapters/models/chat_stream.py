@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from openvlharness_adapters.models.chat_reply import MOST_CALLS, NotAReplyError
 from openvlharness_adapters.models.chat_wire import REASONING_FIELDS
 from openvlharness_adapters.models.provider_errors import error_of
 from openvlharness_adapters.models.wire_json import json_text
@@ -23,7 +24,6 @@ class StreamCutError(ValueError):
 
 @attrs.define
 class _Call:
-    index: object
     id: str = ""
     name: str = ""
     arguments: list[str] = attrs.field(factory=list)
@@ -37,6 +37,7 @@ class _Call:
 class _Gathered:
     texts: dict[str, list[str]] = attrs.field(factory=dict)
     calls: list[_Call] = attrs.field(factory=list)
+    by_index: dict[object, _Call] = attrs.field(factory=dict)
     extras: dict[str, object] = attrs.field(factory=dict)
     finish_reason: str | None = None
     usage: object = None
@@ -86,13 +87,17 @@ class _Gathered:
             call.arguments.append(arguments if isinstance(arguments, str) else json_text(arguments))
 
     def _call_for(self, index: object, call_id: str) -> _Call:
-        if index is None:
+        if not isinstance(index, int | float | str):  # none, or nothing that could be one
             found = self.calls[-1] if self.calls else None
         else:
-            found = next((call for call in reversed(self.calls) if call.index == index), None)
+            found = self.by_index.get(index)
         if found is None or (call_id and found.id and call_id != found.id):
-            found = _Call(index)
+            if len(self.calls) == MOST_CALLS:
+                raise NotAReplyError(f"choices[0].delta.tool_calls: expected at most {MOST_CALLS} calls, got more")
+            found = _Call()
             self.calls.append(found)
+            if isinstance(index, int | float | str):
+                self.by_index[index] = found
         return found
 
     def to_wire(self) -> dict[str, object]:
@@ -113,6 +118,7 @@ def gathered(events: Iterable[object]) -> object:
 
     Raises:
         StreamCutError: neither a finish reason nor the closing mark came.
+        NotAReplyError: more calls than a reply may have.
     """
     whole = _Gathered()
     for event in events:

@@ -9,7 +9,7 @@ import attrs
 
 from openvlharness_adapters.http.errors import Fault, detail_of
 from openvlharness_adapters.http.redaction import Redactor
-from openvlharness_adapters.models.wire_json import json_text, read_json
+from openvlharness_adapters.models.wire_json import bounded_depth, json_text, read_json
 
 _CONTEXT_CODE = "context_length_exceeded"
 _CONTEXT_TYPE = "exceed_context_size_error"
@@ -18,7 +18,9 @@ _ECHOES = frozenset({"input", "body", "request", "messages", "headers", "inputs"
 """Fields in which services send back what they were sent."""
 
 _PAGE = re.compile(rb"\s*<(!doctype|html|head|\?xml)", re.IGNORECASE)
-_TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+# Every way to fail ends where the next try begins, or at the end: a page of nothing but `<` takes no longer than another.
+_TAGS = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
+_LEVELS = 16
 _LONGEST_BODY = 64 * 1024
 
 
@@ -83,11 +85,13 @@ def _read(body: bytes) -> tuple[object, bool]:
         return body.decode("utf-8", "replace"), False
 
 
-def _errors(payload: object) -> Iterator[Mapping[str, object]]:
+def _errors(payload: object, levels: int = _LEVELS) -> Iterator[Mapping[str, object]]:
     """Every object in which an error may be told: the payload, its error, and errors inside that."""
+    if not levels:
+        return
     if isinstance(payload, list):  # Google wraps its error in a list
         for item in payload[:10]:
-            yield from _errors(item)
+            yield from _errors(item, levels - 1)
     if not isinstance(payload, Mapping):
         return
     yield payload
@@ -96,7 +100,7 @@ def _errors(payload: object) -> Iterator[Mapping[str, object]]:
         if isinstance(inner, str):
             yield {"message": inner}
         else:
-            yield from _errors(inner)
+            yield from _errors(inner, levels - 1)
 
 
 def _messages(error: Mapping[str, object]) -> list[str]:
@@ -111,7 +115,7 @@ def _said(payload: object, redactor: Redactor) -> str:
     if found:
         words = [text if loc is None else f"{json_text(loc)} {text}" for loc, text in found]
         return detail_of("; ".join(dict.fromkeys(words)), redactor)
-    return detail_of(json_text(_without_echoes(payload)), redactor)
+    return detail_of(json_text(_without_echoes(bounded_depth(payload))), redactor)
 
 
 def _without_echoes(value: object) -> object:

@@ -16,8 +16,10 @@ from openvlharness_adapters.http.endpoints import bearer_headers, checked_url, s
 from openvlharness_adapters.http.errors import FOREIGN_ERRORS, AttemptFailed, Fault, fault_of, model_error, status_fault
 from openvlharness_adapters.http.redaction import Redactor
 from openvlharness_adapters.http.retry import RetryPolicy, Wait, with_retries
+from openvlharness_adapters.http.unpacking import ASK_FOR_GZIP, beginning_of, can_be_unpacked, packing_of
 from openvlharness_adapters.models.provider_errors import body_fault
 from openvlharness_core.ports.clock import Clock
+from openvlharness_core.texts import clean_text, excerpt
 
 T = TypeVar("T")
 
@@ -67,7 +69,7 @@ class ModelService:
 
     @_headers.default
     def _fixed(self) -> dict[str, str]:
-        return {"Content-Type": "application/json", **bearer_headers(self.key)}
+        return {"Content-Type": "application/json", **ASK_FOR_GZIP, **bearer_headers(self.key)}
 
     async def post(self, pieces: Sequence[bytes], read: Callable[[HttpReply], T]) -> T:
         """Post a JSON body and read the reply.
@@ -108,26 +110,25 @@ class ModelService:
 
     async def _refusal(self, response: httpx.Response) -> Fault:
         fault = status_fault(response, "")
+        if not can_be_unpacked(packing_of(response)):  # the status counts, whatever becomes of the body
+            return fault
         try:
-            body = await _beginning(response, _LONGEST_ERROR_BYTES)
-        except FOREIGN_ERRORS:  # the status counts, whatever becomes of the body
+            body = await beginning_of(response, _LONGEST_ERROR_BYTES)
+        except FOREIGN_ERRORS:  # here too
             return fault
         return body_fault(fault, body, self.redactor)
 
 
-async def _beginning(response: httpx.Response, limit: int) -> bytes:
-    chunks, room = [], limit
-    async for chunk in response.aiter_bytes():
-        chunks.append(chunk[:room])
-        room -= len(chunk)
-        if room <= 0:
-            break
-    return b"".join(chunks)
-
-
 async def _read(response: httpx.Response, limit: int) -> bytes:
-    body = await _beginning(response, limit + 1)
+    packing = packing_of(response)
+    if not can_be_unpacked(packing):
+        raise _no_reply(f"a body packed as {excerpt(clean_text(packing), 40)}, expected gzip or nothing")
+    body = await beginning_of(response, limit + 1)
     if len(body) > limit:
-        sentence = f"status 200 that is no reply (more than {limit} bytes)"
-        raise AttemptFailed(Fault(kind="not_a_reply", code="not_a_reply", sentence=sentence))
+        raise _no_reply(f"more than {limit} bytes")
     return body
+
+
+def _no_reply(problem: str) -> AttemptFailed:
+    sentence = f"status 200 that is no reply ({problem})"
+    return AttemptFailed(Fault(kind="not_a_reply", code="not_a_reply", sentence=sentence))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import orjson
 
+from openvlharness_core.jsonable import DEEPEST, nested_too_deeply
 from openvlharness_core.texts import clean_text
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -31,8 +32,12 @@ def json_bytes(value: object) -> bytes:
 
 
 def json_text(value: object) -> str:
-    """`json_bytes` as text."""
-    return json_bytes(value).decode()
+    """The JSON of a value that came from elsewhere, however deep it is nested.
+
+    Below the first level that `jsonable.DEEPEST` does not allow everything is null: still too deep for whoever reads
+    it with that limit, and never too deep to be written.
+    """
+    return json_bytes(bounded_depth(value)).decode()
 
 
 def read_json(body: bytes) -> object:
@@ -46,6 +51,19 @@ def read_json(body: bytes) -> object:
         return orjson.loads(body)
     except ValueError:
         return _read_leniently(body.decode("utf-8", "replace"))
+
+
+def bounded_depth(value: object) -> object:
+    """`value` with null for what lies below level `DEEPEST + 1`; itself where nothing does."""
+    return _cut(value, DEEPEST + 1) if nested_too_deeply(value) else value
+
+
+def _cut(value: object, levels: int) -> object:
+    if isinstance(value, Mapping):
+        return {key: _cut(item, levels - 1) for key, item in value.items()} if levels else None
+    if isinstance(value, list | tuple):
+        return [_cut(item, levels - 1) for item in value] if levels else None
+    return value
 
 
 def cleaned(value: object) -> object:
