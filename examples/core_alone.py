@@ -19,17 +19,9 @@ from openvlharness_core import (
     TurnPolicy,
     VirtualCall,
 )
+from openvlharness_core import testing as fakes
 from openvlharness_core.capabilities.zoom import ZoomCapability
 from openvlharness_core.messages import ToolMessage
-from openvlharness_core.testing import (
-    FakeClock,
-    FakeCodec,
-    FakeFetcher,
-    FakeZoom,
-    InlineOffload,
-    fake_image,
-    plain_prompts,
-)
 
 
 class MyModel:
@@ -44,17 +36,17 @@ class MyModel:
 
 
 async def somebody_elses_loop() -> None:
-    codec = FakeCodec()
+    codec = fakes.FakeCodec()
     agent = MainAgent(
         model=MyModel(),
-        toolset=Toolset([ZoomCapability(backend=FakeZoom(codec))]),
-        policy=TurnPolicy(prompts=plain_prompts(), max_iterations=5),
+        toolset=Toolset([ZoomCapability(backend=fakes.FakeZoom(codec))]),
+        policy=TurnPolicy(prompts=fakes.plain_prompts(), max_iterations=5),
         codec=codec,
-        fetcher=FakeFetcher(),
-        offload=InlineOffload(),
-        clock=FakeClock(),
+        fetcher=fakes.FakeFetcher(),
+        offload=fakes.InlineOffload(),
+        clock=fakes.FakeClock(),
     )
-    question = Question(text="What is up there?", images=[ImageInput.from_bytes(fake_image(480, 640))])
+    question = Question(text="What is up there?", images=[ImageInput.from_bytes(fakes.fake_image(480, 640))])
     async for step in agent.stream(question):
         print(type(step).__name__)
     report = await agent.answer(question)

@@ -40,16 +40,14 @@ class ShapeTool:
         workspace: core.Workspace,
         prompts: core.PromptBundle,
     ) -> tuple[core.Part, ...]:
-        return (
-            core.TextPart(text=f"Width is {findings.data['ratio']:.2f} times the height ({registered.bindings[0]})."),
-        )
+        text = f"Width is {findings.data['ratio']:.2f} times the height ({registered.bindings[0]})."
+        return (core.TextPart(text=text),)
 
 
 async def main() -> None:
     container = build_container(load_preset("embedded"))
-    container.chat_model.override(
-        ScriptedModel([calling("Shape_Tool", {"image_id": "input_image_1"}), saying("<answer>upright</answer>")])
-    )
+    script = [calling("Shape_Tool", {"image_id": "input_image_1"}), saying("<answer>upright</answer>")]
+    container.chat_model.override(ScriptedModel(script))
     container.toolset.override(container.toolset().with_capability(ShapeTool()))
     async with open_agent(container) as agent:
         report = await agent.answer(core.Question("Upright or wide?", [core.ImageInput.from_path(RECEIPT)]))
