@@ -9,12 +9,12 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 def clean_text(text: str) -> str:
     """`text` with every lone surrogate replaced by U+FFFD, so that it can be encoded as UTF-8."""
-    return _LONE_SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def excerpt(text: str, limit: int = 120) -> str:
     """At most `limit` characters of `text`, on one line, with an ellipsis where it was cut."""
-    line = " ".join(text.split())
+    line = " ".join(text.split(maxsplit=limit))  # so many words are longer than the limit: the rest may stay a whole
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
