@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -84,3 +85,19 @@ def test_a_full_run_takes_no_skipped_module(tmp_path: Path) -> None:
 @pytest.mark.unprivileged
 def test_another_user_runs_the_tests_that_root_would_pass_for_free() -> None:
     assert os.geteuid() != 0
+
+
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+
+
+def test_no_name_of_a_test_holds_a_memory_address(request: pytest.FixtureRequest) -> None:
+    """Such a name differs from run to run: workers of xdist disagree on it, and nobody can ask for the test again.
+
+    Looks at everything that this run has collected.
+    """
+    assert [item.nodeid for item in request.session.items if _ADDRESS.search(item.nodeid)] == []
+
+
+def test_an_address_is_recognised() -> None:
+    assert _ADDRESS.search(f"test_a.py::test_b[{object()}]")
+    assert not _ADDRESS.search("test_a.py::test_b[0x10-0xff]")

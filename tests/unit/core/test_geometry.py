@@ -44,6 +44,9 @@ def grid_boxes(draw: st.DrawFn) -> Box:
         ((0, 0, 5e-324, 5e-324), (100, 100), 0, (0, 0, 1, 1)),
         ((math.nextafter(1000, 0), 0, 1000, 1), (100, 100), 0, (99, 0, 100, 1)),
         ((0, 0, 1, 1), (1, 1), 0, (0, 0, 1, 1)),
+        ((0.25, 0.25, 0.75, 0.75), (1000, 2000), 0, (0, 0, 2, 1)),  # fractions are grid numbers too: nothing is guessed
+        ((0, 0, 1, 1), (1000, 1000), 0, (0, 0, 1, 1)),
+        ((0.1, 0.2, 0.5, 0.9), (4000, 8000), 0, (0, 0, 4, 4)),
     ],
 )
 def test_grid_to_pixels(box: Box, size_hw: tuple[int, int], padding: int, pixels: Box) -> None:

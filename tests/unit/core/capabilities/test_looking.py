@@ -98,6 +98,15 @@ async def test_a_zoom_is_a_picture_with_its_region_and_its_way_back() -> None:
     assert shown.image is crop.picture.sent
 
 
+@pytest.mark.parametrize("coords", [[0.1, 0.1, 0.9, 0.9], [0, 0, 1, 1], [0.25, 0, 0.5, 1.0]])
+async def test_fractions_are_grid_numbers_and_never_guessed_into_a_share_of_the_picture(coords: list[float]) -> None:
+    findings, evidence, _ = await use(ZOOM_TOOL, {"image_id": "input_image_1", "coords": coords, "padding": 0})
+    assert findings.data["coords"] == coords
+    assert findings.data["region_xyxy_px"] == [0, 0, 1, 1]
+    assert isinstance(evidence[0], TextPart)
+    assert str([0, 0, 1, 1]) in evidence[0].text
+
+
 @pytest.mark.parametrize("coords", [[500, 0, 500, 10], [10, 0, 5, 10], [0, 10, 10, 10]])
 async def test_a_box_without_area_is_told(coords: list[float]) -> None:
     with pytest.raises(ToolFailure, match="coords: expected") as raised:
