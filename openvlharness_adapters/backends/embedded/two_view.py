@@ -10,12 +10,16 @@ only after the simpler explanations have failed, and only if nothing else explai
   nearly as well as the best have to agree with the one that is reported; a plane, whose pose is ambiguous, a short
   baseline and a guessed focal length all show up as disagreement. Its covariance has to be small as well.
 
+A plane seen with a guessed focal length leaves a whole family of poses, more than starts can sample: of it no direction is
+claimed at all.
+
 Points are pixels of the working size, shape (N, 2), measured from the principal point; x right, y down. Poses map
 points of the first camera to the second: x2 ~ R x1 + t.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -174,7 +178,13 @@ def compare(
     apart = max((angle_between(direction, sides[n][0]) for n in rivals), default=0.0)
     span = max((rotation_angle(rotation.T @ poses.rotations[n]) for n in rivals), default=0.0)
     spread = direction_spread(few_1, few_2, focal_1[told], focal_2[told], rotation, direction)
-    sure = apart <= AGREEMENT_DEGREES and spread <= SPREAD_DEGREES and (share or 0) >= IN_FRONT
+    flat = _off_homography(few_1, few_2, homography) <= max(PARALLAX_PX, PARALLAX_TO_NOISE * noise)
+    sure = (
+        not (flat and any(guessed))
+        and apart <= AGREEMENT_DEGREES
+        and spread <= SPREAD_DEGREES
+        and (share or 0) >= IN_FRONT
+    )
     residuals = sampson(first, second, focal_1[[told]], focal_2[[told]], rotation[None], direction[None])[0]
     return TwoView(
         verdict="moved" if sure else "uncertain",
@@ -214,6 +224,15 @@ def _turns_of(homography: Floats | None, focal_1: Floats, focal_2: Floats) -> Fl
     scaled = homography[None] * np.stack([focal_1, focal_1, ones], 1)[:, None, :]
     scaled = scaled / np.stack([focal_2, focal_2, ones], 1)[:, :, None]
     return nearest_rotation(scaled)
+
+
+def _off_homography(first: Floats, second: Floats, homography: Floats | None) -> float:
+    """How far off, in pixels, one homography leaves all but a tenth of the matches at most."""
+    if homography is None:
+        return math.inf
+    mapped = homogeneous(first) @ homography.T
+    ahead = np.where(np.abs(mapped[:, 2:]) < 1e-9, 1e-9, mapped[:, 2:])
+    return float(np.percentile(np.linalg.norm(mapped[:, :2] / ahead - second, axis=1), 90))
 
 
 def _starts(

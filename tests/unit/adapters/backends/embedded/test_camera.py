@@ -156,6 +156,13 @@ async def test_a_plane_has_two_poses_and_none_is_claimed_as_the_one() -> None:
     assert not path.translation_known[1] or _errors(path, yaw=-6.0, pitch=0.0, at=at)[1] < 10
 
 
+@pytest.mark.parametrize("focal", [0.7, 1.85])
+async def test_of_a_plane_with_a_guessed_focal_length_no_direction_is_claimed(focal: float) -> None:
+    at = (0.6, -0.2, 0.2)
+    path = (await _traced(_view(8, plane=True, focal=focal), _view(8, plane=True, focal=focal, at=at, yaw=-4.0))).value
+    assert path.translation_known[1] is False
+
+
 async def test_three_views_share_one_scale_though_their_sizes_differ() -> None:
     views = (
         _view(1),
