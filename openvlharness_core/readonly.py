@@ -14,6 +14,10 @@ class ReadOnlyDict(dict[str, Any]):
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
+    def __reduce__(self) -> tuple[type[ReadOnlyDict], tuple[dict[str, Any]]]:
+        """Copies and pickles are made at once: the way of other dicts is to fill an empty one."""
+        return ReadOnlyDict, (dict(self),)
+
 
 def read_only(value: object) -> Any:
     """A copy of dicts and lists all the way down, as read-only dicts and tuples."""

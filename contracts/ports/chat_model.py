@@ -2,7 +2,8 @@
 
 Subclass `ChatModelContract` in a test module as `Test…` and supply a fixture `stage` that gives a `ModelStage`: models
 of your kind, each made to behave in one way. A stage that cannot make its kind behave so raises `CannotStage`, and the
-promise is skipped. The tests are coroutines, for pytest-asyncio or a runner of your own.
+promise is skipped. A model that cannot be told what to say, such as one that follows rules, is held to `ReplyContract`
+alone, whose stage only makes models that answer. The tests are coroutines, for pytest-asyncio or a runner of your own.
 """
 
 from __future__ import annotations
@@ -48,8 +49,16 @@ class CannotStage(Exception):
     """This kind of model cannot be made to behave so."""
 
 
-class ModelStage(Protocol):
-    """Makes models behave. Every model is asked on the loop that runs the test."""
+class AnsweringStage(Protocol):
+    """Makes models that answer. Every model is asked on the loop that runs the test."""
+
+    async def that_answers(self, times: int) -> ChatModel:
+        """A model that answers so many requests, whatever it says."""
+        ...
+
+
+class ModelStage(AnsweringStage, Protocol):
+    """Makes models behave."""
 
     async def that_replies(self, replies: Sequence[ModelReply]) -> ChatModel:
         """A model that gives these replies in turn, as its provider would send them."""
@@ -112,7 +121,41 @@ async def _staged(make: object) -> ChatModel:
     return model
 
 
-class ChatModelContract:
+class ReplyContract:
+    """What holds whatever a model says."""
+
+    async def test_a_reply_is_text_or_calls_as_text(self, stage: AnsweringStage) -> None:
+        model = await _staged(stage.that_answers(1))
+        reply = await model.complete(request())
+        assert isinstance(reply, ModelReply)
+        assert reply.text is None or isinstance(reply.text, str)
+        assert reply.text is not None or reply.calls
+        for call in reply.calls:
+            assert (type(call.id), type(call.tool), type(call.arguments)) == (str, str, str)
+
+    async def test_usage_is_flat_numbers(self, stage: AnsweringStage) -> None:
+        model = await _staged(stage.that_answers(1))
+        usage = (await model.complete(request())).usage
+        assert all(math.isfinite(value) for value in usage.values())
+
+    async def test_extras_are_a_json_object(self, stage: AnsweringStage) -> None:
+        model = await _staged(stage.that_answers(1))
+        assert isinstance(json.loads((await model.complete(request())).extras), dict)
+
+    async def test_the_request_is_left_as_it_was(self, stage: AnsweringStage) -> None:
+        model = await _staged(stage.that_answers(1))
+        asked = request()
+        before = copy.deepcopy(asked)
+        await model.complete(asked)
+        assert asked == before
+
+    async def test_several_may_ask_at_a_time(self, stage: AnsweringStage) -> None:
+        model = await _staged(stage.that_answers(4))
+        replies = await asyncio.gather(*(model.complete(request()) for _ in range(4)))
+        assert [isinstance(reply, ModelReply) for reply in replies] == [True] * 4
+
+
+class ChatModelContract(ReplyContract):
     """See the module."""
 
     async def test_text_comes_as_it_was_said(self, stage: ModelStage) -> None:
@@ -141,15 +184,6 @@ class ChatModelContract:
         assert call.truncated
         assert call.arguments == cut.arguments
 
-    async def test_usage_is_flat_numbers(self, stage: ModelStage) -> None:
-        model = await _staged(stage.that_replies([ModelReply(text="x")]))
-        usage = (await model.complete(request())).usage
-        assert all(math.isfinite(value) for value in usage.values())
-
-    async def test_extras_are_a_json_object(self, stage: ModelStage) -> None:
-        model = await _staged(stage.that_replies([ModelReply(text="x")]))
-        assert isinstance(json.loads((await model.complete(request())).extras), dict)
-
     async def test_a_longer_conversation_goes_on(self, stage: ModelStage) -> None:
         first, second = ModelReply(text="one"), ModelReply(text="two")
         model = await _staged(stage.that_replies([first, second]))
@@ -157,13 +191,6 @@ class ChatModelContract:
         reply = await model.complete(request(messages))
         longer = (*messages, AssistantMessage(text=reply.text), UserMessage.of_text("And now?"))
         assert [reply.text, (await model.complete(request(longer))).text] == ["one", "two"]
-
-    async def test_the_request_is_left_as_it_was(self, stage: ModelStage) -> None:
-        model = await _staged(stage.that_replies([ModelReply(text="x")]))
-        asked = request()
-        before = copy.deepcopy(asked)
-        await model.complete(asked)
-        assert asked == before
 
     async def test_questions_may_run_side_by_side(self, stage: ModelStage) -> None:
         model = await _staged(stage.that_replies([ModelReply(text=str(n)) for n in range(4)]))

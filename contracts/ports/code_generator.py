@@ -1,13 +1,18 @@
 """What every CodeGenerator promises.
 
 Subclass `CodeGeneratorContract` in a test module as `Test…` and supply a fixture `stage` that gives a
-`CodeGeneratorStage`: generators of your kind, whose model behaves in one way. The tests are coroutines, for
-pytest-asyncio or a runner of your own.
+`CodeGeneratorStage`: generators of your kind, whose model behaves in one way. A generator without a model is held to
+`ProgramContract` alone, whose stage makes generators that write. The tests are coroutines, for pytest-asyncio or a
+runner of your own.
 """
 
 from __future__ import annotations
 
 import ast
+import asyncio
+import contextlib
+import copy
+import math
 from typing import Protocol
 
 import pytest
@@ -27,7 +32,15 @@ PROGRAM = "value = depth_map['depth'].mean()\nprint(value)"
 TIMEOUT_SECONDS = 30.0
 
 
-class CodeGeneratorStage(Protocol):
+class WritingStage(Protocol):
+    """Makes generators that write."""
+
+    def that_writes(self, times: int) -> tuple[CodeGenerator, str]:
+        """A generator that writes so many programs, and an objective over `DESCRIPTORS` that it has programs for."""
+        ...
+
+
+class CodeGeneratorStage(WritingStage, Protocol):
     """Makes generators whose model says what a test needs."""
 
     def that_hears(self, *texts: str) -> CodeGenerator:
@@ -43,7 +56,39 @@ class CodeGeneratorStage(Protocol):
         ...
 
 
-class CodeGeneratorContract:
+class ProgramContract:
+    """What holds whoever writes."""
+
+    async def test_what_is_written_is_python(self, stage: WritingStage) -> None:
+        generator, objective = stage.that_writes(1)
+        answered = await generator.write(objective, DESCRIPTORS, timeout_seconds=TIMEOUT_SECONDS)
+        assert ast.parse(answered.value).body
+        assert answered.backend
+
+    async def test_usage_is_told_as_spent_on_coding(self, stage: WritingStage) -> None:
+        generator, objective = stage.that_writes(1)
+        answered = await generator.write(objective, DESCRIPTORS, timeout_seconds=TIMEOUT_SECONDS)
+        for spent in answered.usage:
+            assert spent.role == "coding"
+            assert all(math.isfinite(number) for number in spent.usage.values())
+
+    async def test_what_it_is_given_is_left_as_it_was(self, stage: WritingStage) -> None:
+        generator, objective = stage.that_writes(1)
+        given = copy.deepcopy(DESCRIPTORS)
+        attempts = [Attempt(program="print(n)", error="NameError: n", stdout="")]
+        with contextlib.suppress(BackendError):  # whoever has one program only has nothing better than what failed
+            await generator.write(objective, given, attempts, timeout_seconds=TIMEOUT_SECONDS)
+        assert given == DESCRIPTORS
+        assert attempts == [Attempt(program="print(n)", error="NameError: n", stdout="")]
+
+    async def test_several_may_be_written_at_a_time(self, stage: WritingStage) -> None:
+        generator, objective = stage.that_writes(3)
+        writing = (generator.write(objective, DESCRIPTORS, timeout_seconds=TIMEOUT_SECONDS) for _ in range(3))
+        first, *others = await asyncio.gather(*writing)
+        assert [other.value for other in others] == [first.value] * 2
+
+
+class CodeGeneratorContract(ProgramContract):
     """See the module."""
 
     @pytest.mark.parametrize(

@@ -1,17 +1,23 @@
-"""The suite of the ChatModel port, bound to the Chat Completions adapter, plain and streamed."""
+"""The suite of the ChatModel port, bound to the Chat Completions adapter, plain and streamed, and to the scripted double.
+
+The planner cannot be told what to say: what holds of every reply is checked of its own.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 
-from contracts.ports.chat_model import ChatModelContract
+from contracts.ports.chat_model import CannotStage, ChatModelContract, ReplyContract
 from openvlharness_adapters.http.connections import open_client
 from openvlharness_adapters.models.chat_completions import ChatCompletionsModel
+from openvlharness_adapters.models.embedded_planner import EmbeddedPlanner
+from openvlharness_core.errors import ContextLengthError, ModelRefusedError, ModelUnavailableError
 from openvlharness_core.messages import ModelReply
 from openvlharness_core.profile import ModelProfile
+from openvlharness_core.testing.models import ScriptedModel, saying
 from openvlharness_core.testing.time import FakeClock
 from tests.support.chat_server import ChatServer, Completion, Hang, Respond, Script, reply_to_payload
 
@@ -37,6 +43,9 @@ class ChatStage:
 
     async def that_replies(self, replies: Sequence[ModelReply]) -> ChatCompletionsModel:
         return await self._model([Completion(reply_to_payload(reply)) for reply in replies])
+
+    async def that_answers(self, times: int) -> ChatCompletionsModel:
+        return await self.that_replies([ModelReply(text="x", finish_reason="stop")] * times)
 
     async def that_is_away(self) -> ChatCompletionsModel:
         return await self._model([Respond.error(503, "overloaded")])
@@ -67,3 +76,62 @@ class TestChatCompletionsModel(ChatModelContract):
             yield stage
             if stage.server is not None:
                 stage.server.assert_spent()
+
+
+class ScriptedStage:
+    """The double, which is given what an adapter would have made of a reply or of a failure."""
+
+    def __init__(self) -> None:
+        self.model = ScriptedModel([])
+
+    async def that_replies(self, replies: Sequence[ModelReply]) -> ScriptedModel:
+        if any(reply.finish_reason == "length" for reply in replies):
+            raise CannotStage("a script holds what an adapter made, cut calls marked")
+        self.model = ScriptedModel(replies)
+        return self.model
+
+    async def that_answers(self, times: int) -> ScriptedModel:
+        return await self.that_replies([saying("x")] * times)
+
+    async def _failing(self, error: Exception) -> ScriptedModel:
+        self.model = ScriptedModel([error])
+        return self.model
+
+    async def that_is_away(self) -> ScriptedModel:
+        return await self._failing(ModelUnavailableError("connection", "refused"))
+
+    async def that_refuses(self) -> ScriptedModel:
+        return await self._failing(ModelRefusedError("http_401", "no such key"))
+
+    async def that_is_full(self) -> ScriptedModel:
+        return await self._failing(ContextLengthError("context_length_exceeded", "too long"))
+
+    async def that_never_answers(self) -> ScriptedModel:
+        raise CannotStage("a script always has the next reply at hand")
+
+    async def until_asked(self) -> None:
+        raise AssertionError("no such model was made")
+
+    async def until_left(self) -> None:
+        raise AssertionError("no such model was made")
+
+
+class TestScriptedModel(ChatModelContract):
+    @pytest.fixture
+    def stage(self) -> Iterator[ScriptedStage]:
+        stage = ScriptedStage()
+        yield stage
+        stage.model.assert_spent()
+
+
+class PlannerStage:
+    """The planner, which answers everybody at once."""
+
+    async def that_answers(self, times: int) -> EmbeddedPlanner:
+        return EmbeddedPlanner()
+
+
+class TestEmbeddedPlanner(ReplyContract):
+    @pytest.fixture
+    def stage(self) -> PlannerStage:
+        return PlannerStage()

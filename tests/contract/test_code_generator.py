@@ -1,14 +1,15 @@
-"""The suite of the CodeGenerator port, bound to the single-shot generator in front of a scripted model."""
+"""The suite of the CodeGenerator port, bound to the single-shot generator in front of a scripted model, and to the two without one."""
 
 from __future__ import annotations
 
 import pytest
 
-from contracts.ports.code_generator import CodeGeneratorContract
+from contracts.ports.code_generator import PROGRAM, CodeGeneratorContract, ProgramContract
 from openvlharness_adapters.models.code_generator import SingleShotGenerator
+from openvlharness_adapters.models.embedded_code import TemplateCodeGenerator
 from openvlharness_core.errors import ModelUnavailableError
 from openvlharness_core.messages import ModelReply, ModelRequest, SystemMessage, TextPart, UserMessage
-from openvlharness_core.testing import plain_prompts
+from openvlharness_core.testing import FakeCodeGenerator, plain_prompts
 
 
 class TinyModel:
@@ -33,6 +34,9 @@ class Stage:
         self.model = TinyModel(*texts)
         return SingleShotGenerator(model=self.model, prompts=plain_prompts(), model_name="tiny")
 
+    def that_writes(self, times: int) -> tuple[SingleShotGenerator, str]:
+        return self.that_hears(*[PROGRAM] * times), "Mean depth?"
+
     def that_hears_nothing(self) -> SingleShotGenerator:
         return self.that_hears()
 
@@ -51,3 +55,25 @@ class TestSingleShotGenerator(CodeGeneratorContract):
     @pytest.fixture
     def stage(self) -> Stage:
         return Stage()
+
+
+class TemplateStage:
+    def that_writes(self, times: int) -> tuple[TemplateCodeGenerator, str]:
+        return TemplateCodeGenerator(), "Add up the numbers 3.5, 4, 7 and print the sum."
+
+
+class TestTemplateCodeGenerator(ProgramContract):
+    @pytest.fixture
+    def stage(self) -> TemplateStage:
+        return TemplateStage()
+
+
+class FakeStage:
+    def that_writes(self, times: int) -> tuple[FakeCodeGenerator, str]:
+        return FakeCodeGenerator(PROGRAM), "anything"
+
+
+class TestFakeCodeGenerator(ProgramContract):
+    @pytest.fixture
+    def stage(self) -> FakeStage:
+        return FakeStage()
