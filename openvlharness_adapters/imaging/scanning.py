@@ -29,12 +29,17 @@ _OTHERS = (
     (b"8BPS", "a Photoshop file"),
 )
 
+MAX_SIDE = 1 << 20
+"""Pixels of the longer side. No camera or scanner makes more, and of what is longer decoders and encoders give up with a
+line of 2^31 bits, or spend gigabytes on lists of lines, after it was taken in."""
+
 
 def scan(data: bytes, max_pixels: int) -> Layout:
     """What `data` says of its picture; nothing is decoded.
 
     Raises:
-        UnreadableImageError: empty, unknown format, SVG, truncated, damaged, zero size, more than `max_pixels` pixels.
+        UnreadableImageError: empty, unknown format, SVG, truncated, damaged, zero size, more than `max_pixels` pixels,
+            a side of more than `MAX_SIDE`.
     """
     if not data:
         raise UnreadableImageError(f"expected {READABLE}, got no bytes at all")
@@ -52,6 +57,8 @@ def scan(data: bytes, max_pixels: int) -> Layout:
     height, width = layout.size_hw
     if not (height and width):
         raise UnreadableImageError(f"expected a picture with pixels, got {width}x{height}")
+    if max(height, width) > MAX_SIDE:
+        raise UnreadableImageError(f"expected at most {MAX_SIDE} pixels a side, got {width}x{height}")
     if height * width > max_pixels:
         raise UnreadableImageError(f"expected at most {max_pixels} pixels, got {width}x{height} = {width * height}")
     return layout

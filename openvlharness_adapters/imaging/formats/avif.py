@@ -7,6 +7,8 @@ from io import BytesIO
 from openvlharness_adapters.imaging.formats.exif import orientation_of_exif
 from openvlharness_adapters.imaging.formats.layout import Layout, damaged, truncated
 
+_MAX_BOXES = 1 << 16
+
 
 def brands(data: bytes) -> set[bytes]:
     """What the first box says the file may be read as; empty if it is no file of boxes."""
@@ -37,7 +39,10 @@ def read(data: bytes) -> Layout:
 def _without_exif(data: bytes) -> bytes:
     """The file with its EXIF item renamed: the format's own turn and mirror properties count, the tag does not."""
     at = 0
-    while at < len(data):
+    pieces: list[bytes] = []
+    for _ in range(_MAX_BOXES):
+        if at >= len(data):
+            return b"".join(pieces)
         if at + 8 > len(data):
             raise truncated("AVIF", "a box header of 8 bytes", data)
         length, head = int.from_bytes(data[at : at + 4], "big"), 8
@@ -48,7 +53,7 @@ def _without_exif(data: bytes) -> bytes:
             raise truncated("AVIF", f"{length} bytes of box {data[at + 4 : at + 8]!r}", data)
         if end < at + head:
             raise damaged("AVIF", f"a box of {head} bytes or more", length)
-        if data[at + 4 : at + 8] == b"meta":
-            data = data[:at] + data[at:end].replace(b"Exif\0", b"none\0") + data[end:]
+        box = data[at:end]
+        pieces.append(box.replace(b"Exif\0", b"none\0") if box[4:8] == b"meta" else box)
         at = end
-    return data
+    raise damaged("AVIF", f"at most {_MAX_BOXES} boxes", "more")

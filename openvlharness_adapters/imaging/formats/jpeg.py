@@ -6,9 +6,13 @@ header is an end marker; a phone may put a second picture or a film after it, at
 
 from __future__ import annotations
 
+import re
+
 from openvlharness_adapters.imaging.formats.exif import orientation_of_exif
 from openvlharness_adapters.imaging.formats.layout import Layout, damaged, truncated
 
+_MAX_SEGMENTS = 1 << 16
+_FILL = re.compile(rb"\xff+")
 _END = b"\xff\xd9"
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _COMMON_FRAMES = {0xC0, 0xC1, 0xC2}  # baseline, extended, progressive; not lossless, hierarchical or arithmetic
@@ -23,12 +27,11 @@ def read(data: bytes) -> Layout:
     orientation: int | None = None
     kept = [data[:2]]
     at = 2
-    while True:
-        at = data.find(b"\xff", at)
-        while 0 <= at < len(data) - 1 and data[at + 1] == 0xFF:  # fill bytes
-            at += 1
-        if at < 0 or at + 4 > len(data):
+    for _ in range(_MAX_SEGMENTS):
+        fill = _FILL.search(data, at)  # a marker may have any number of these before it
+        if fill is None or fill.end() + 3 > len(data):
             raise truncated("JPEG", "a scan of the picture", data)
+        at = fill.end() - 1
         marker = data[at + 1]
         if marker in _WITHOUT_LENGTH or marker == 0:
             at += 2
@@ -53,6 +56,8 @@ def read(data: bytes) -> Layout:
         ):
             kept.append(data[at : at + 2 + length])
         at += 2 + length
+    else:
+        raise damaged("JPEG", f"at most {_MAX_SEGMENTS} segments before the first scan", "more")
     if frame is None:
         raise damaged("JPEG", "a frame header before the first scan", "none")
     end = data.rfind(_END, at)  # the last one, for it is next to the end: looking for the first takes 3 ms a photo

@@ -1,7 +1,8 @@
 """What a file says of its picture before a pixel is decoded, and the smallest file that holds its first picture.
 
 Every format has a module with one function, `read(data) -> Layout`. It walks the file's own structure to its end, so a
-file whose end is missing is refused here; it never decodes. `still` gives the decoder nothing but that one picture:
+file whose end is missing is refused here; it never decodes. It runs on the event loop, so the steps of every walk are
+counted: no file that shows a picture comes near the bound, and one of nothing but empty pieces would take seconds. `still` gives the decoder nothing but that one picture:
 metadata is left out because decoders parse it, warn about it and trip over it, and we have read what we need of it.
 """
 

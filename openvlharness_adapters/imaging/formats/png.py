@@ -25,7 +25,8 @@ def read(data: bytes) -> Layout:
     if depth not in _DEPTHS.get(colour, ()):
         raise damaged("PNG", "a bit depth that goes with the colour type", f"{depth} bits with type {colour}")
     kept = [(0, 33)]
-    orientation, frames, transparency, pictures = 1, 1, b"", 0
+    orientation: int | None = None
+    frames, transparency, pictures, profiles = 1, b"", 0, 0
     at = 33
     for _ in range(_MAX_CHUNKS):
         if at + 12 > len(data):
@@ -38,13 +39,14 @@ def read(data: bytes) -> Layout:
         if name == b"IDAT":
             pictures += 1
             kept.append((at, end))
-        elif name in (b"PLTE", b"iCCP"):
+        elif name == b"PLTE" or (name == b"iCCP" and not profiles):  # one profile: each is unpacked to be looked at
+            profiles += name == b"iCCP"
             kept.append((at, end))
         elif name == b"tRNS":
             transparency = data[body : end - 4]
             if colour == _PALETTE:
                 kept.append((at, end))
-        elif name == b"eXIf":
+        elif name == b"eXIf" and orientation is None:
             orientation = orientation_of_exif(data[body : end - 4])
         elif name == b"acTL" and length >= 4:
             frames = max(1, int.from_bytes(data[body : body + 4], "big"))
@@ -61,7 +63,7 @@ def read(data: bytes) -> Layout:
         size_hw=(height, width),
         still=lambda: _joined(data, kept),
         decoder="PNG",
-        orientation=orientation,
+        orientation=orientation or 1,
         frames=frames,
         has_alpha=colour in (4, 6) or bool(transparency),
         is_common=depth <= 8,

@@ -12,9 +12,12 @@ import attrs
 
 from openvlharness_adapters.imaging.formats.exif import ORIENTATION
 from openvlharness_adapters.imaging.formats.layout import Layout, damaged, truncated
+from openvlharness_core.errors import UnreadableImageError
 
 _MAX_PAGES = 10_000
+_MAX_VALUES = 1 << 20  # of one tag; the smallest tiles there are, in three planes, make as many of 90 million pixels
 _BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+_AS_BYTES = {1, 2, 7}  # of which a decoder makes no list of numbers: a colour profile may be as long as it likes
 _WIDTH, _HEIGHT = 256, 257
 _STRIPS, _STRIP_BYTES, _TILES, _TILE_BYTES = 273, 279, 324, 325
 _SINGLE = {_WIDTH, _HEIGHT, 259, 262, 266, 277, 278, 284, 317, 322, 323}
@@ -105,17 +108,24 @@ def _values(data: bytes, shape: _Shape, entry: _Entry) -> tuple[int, ...]:
     letter = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q", 18: "Q"}.get(entry.kind)
     if letter is None:
         return ()
+    if entry.count > _MAX_VALUES:
+        raise _too_many(entry)
     return struct.unpack(f"{shape.order}{entry.count}{letter}", _raw(data, shape, entry))
 
 
-def _raw(data: bytes, shape: _Shape, entry: _Entry) -> bytes:
+def _too_many(entry: _Entry) -> UnreadableImageError:
+    return damaged("TIFF", f"at most {_MAX_VALUES} values of tag {entry.tag}", entry.count)
+
+
+def _raw(data: bytes, shape: _Shape, entry: _Entry) -> memoryview:
+    """The bytes of a tag's values, not copied: many tags may claim the same."""
     length = _BYTES.get(entry.kind, 1) * entry.count
     if length <= len(entry.raw):
-        return entry.raw[:length]
+        return memoryview(entry.raw)[:length]
     (at,) = shape.offset.unpack(entry.raw)
     if at + length > len(data):
         raise truncated("TIFF", f"{length} bytes of tag {entry.tag}", data)
-    return data[at : at + length]
+    return memoryview(data)[at : at + length]
 
 
 def _check_parts(data: bytes, shape: _Shape, tags: dict[int, _Entry]) -> None:
@@ -123,6 +133,8 @@ def _check_parts(data: bytes, shape: _Shape, tags: dict[int, _Entry]) -> None:
     for entry in tags.values():
         if entry.tag in _SINGLE | _LISTS:
             _raw(data, shape, entry)
+            if entry.count > _MAX_VALUES and entry.kind not in _AS_BYTES:
+                raise _too_many(entry)
     places, sizes = (_STRIPS, _STRIP_BYTES) if _STRIPS in tags else (_TILES, _TILE_BYTES)
     if places not in tags:
         raise damaged("TIFF", "strips or tiles", "neither")

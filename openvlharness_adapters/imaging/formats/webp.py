@@ -5,6 +5,7 @@ from __future__ import annotations
 from openvlharness_adapters.imaging.formats.exif import orientation_of_exif
 from openvlharness_adapters.imaging.formats.layout import Layout, damaged, truncated
 
+_MAX_CHUNKS = 1 << 16
 _ANIMATED, _ALPHA = 0x02, 0x10
 
 
@@ -16,18 +17,23 @@ def read(data: bytes) -> Layout:
     if end > len(data):
         raise truncated("WebP", f"{end} bytes", data)
     size_hw, has_alpha, is_animated = _canvas(data)
-    orientation, frames, stills = 1, 0, 0
+    orientation: int | None = None
+    frames, stills = 0, 0
     at = 12
-    while at + 8 <= end:
+    for _ in range(_MAX_CHUNKS):
+        if at + 8 > end:
+            break
         name, length = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         if at + 8 + length > end:
             raise truncated("WebP", f"{length} bytes of chunk {name!r}", data)
         frames += name == b"ANMF"
         stills += name in (b"VP8 ", b"VP8L")
         has_alpha = has_alpha or name == b"ALPH"
-        if name == b"EXIF":
+        if name == b"EXIF" and orientation is None:
             orientation = orientation_of_exif(data[at + 8 : at + 8 + length])
         at += 8 + length + length % 2
+    else:
+        raise damaged("WebP", f"at most {_MAX_CHUNKS} chunks", "more")
     if not (frames if is_animated else stills):
         raise damaged("WebP", "a picture", "none")
     return Layout(
@@ -35,7 +41,7 @@ def read(data: bytes) -> Layout:
         size_hw=size_hw,
         still=lambda: data,
         decoder="WEBP",
-        orientation=orientation,
+        orientation=orientation or 1,
         frames=max(1, frames) if is_animated else 1,
         has_alpha=has_alpha or is_animated,
     )
