@@ -18,10 +18,11 @@ Origin = NDArray[np.int64]
 _UNLIKE = 16.0  # levels beyond every mixture
 _SAME_COLOUR = 13.0
 _SAME_STROKE = 32.0
-_CRUMB = 12.0  # square pixels
-_STRAY = (
-    40.0  # the same, of what lies apart from the rest of its colour: an edge between two others may look like a third
-)
+_CRUMB = 12.0  # square pixels, as those below
+_TIP = 24.0
+_STRAY = 40.0
+"""Of what lies apart from the rest of its colour: an edge between two others may look like a third."""
+_LARGE = 150.0
 
 
 def connected(labels: Labels, unit: float) -> tuple[Labels, Origin]:
@@ -42,22 +43,22 @@ def connected(labels: Labels, unit: float) -> tuple[Labels, Origin]:
 
 
 def merged(
-    labels: Labels, origin: Origin, thin: set[int], pixels: NDArray[np.uint8], noise: float
+    labels: Labels, origin: Origin, thin: set[int], pixels: NDArray[np.uint8], noise: float, unit: float
 ) -> tuple[Labels, Origin]:
     """Regions that touch and have no step between them become one: blocks of JPEG, or a shadow of noise."""
     cv2 = opencv()
     count = int(labels.max()) + 1
-    smooth = cv2.blur(pixels, (3, 3)).astype(np.int16)
+    smooth = cv2.blur(pixels, (3, 3))
     lengths: dict[tuple[int, int], list[float]] = {}
     for axis in (0, 1):
-        gap = 5  # across the edge's own blur
+        gap = int(3 * unit) + 2  # across the edge's own blur
         if labels.shape[axis] <= gap:
             continue
         near = (slice(None, -gap), slice(None)) if axis == 0 else (slice(None), slice(None, -gap))
         far = (slice(gap, None), slice(None)) if axis == 0 else (slice(None), slice(gap, None))
         one, other = labels[near], labels[far]
         differ = one != other
-        unlike = highest(np.abs(smooth[near][differ] - smooth[far][differ]))
+        unlike = highest(cv2.absdiff(smooth[near][differ], smooth[far][differ]))
         keys = np.minimum(one, other)[differ].astype(np.int64) * count + np.maximum(one, other)[differ]
         values, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
         sums = np.bincount(inverse, weights=unlike)
@@ -118,15 +119,19 @@ def _unite(parent: list[int], one: int, other: int) -> None:
 
 
 def absorbed(
-    labels: Labels, origin: Origin, thin: set[int], opponent: NDArray[np.float32], unit: float
+    labels: Labels,
+    origin: Origin,
+    thin: set[int],
+    colours: dict[int, NDArray[np.float32]],
+    opponent: NDArray[np.float32],
+    unit: float,
 ) -> tuple[Labels, Origin]:
     """Thin regions that are a mixture of what they touch go to the likest of those: tips that no core reaches to.
 
     So do crumbs between others, whatever their colour.
     """
     count = int(labels.max()) + 1
-    flat = labels.ravel()
-    sizes = np.maximum(np.bincount(flat, minlength=count), 1)
+    sizes = np.maximum(np.bincount(labels.ravel(), minlength=count), 1)
     small = sizes < _CRUMB * unit * unit
     largest = np.zeros(int(origin.max()) + 1, np.int64)
     np.maximum.at(largest, origin, sizes)
@@ -134,19 +139,34 @@ def absorbed(
     candidates = [label for label in range(1, count) if small[label] or stray[label] or int(origin[label]) in thin]
     if not candidates:
         return labels, origin
-    means = np.stack([np.bincount(flat, opponent[..., k].ravel(), minlength=count) / sizes for k in range(3)], axis=1)
+    is_candidate = np.zeros(count, bool)
+    is_candidate[candidates] = True
+    y, x = np.nonzero(is_candidate[labels])  # few pixels of many
+    theirs, seen = labels[y, x], opponent[y, x]
+    means = np.stack([np.bincount(theirs, seen[:, k], minlength=count) / sizes for k in range(3)], axis=1)
+    for label in (np.flatnonzero(~is_candidate[1:]) + 1).tolist():
+        means[label] = colours[int(origin[label])]
     touching: dict[int, list[int]] = {label: [] for label in candidates}
     for one, other in touching_pairs(labels, count):
         for label, beside in ((one, other), (other, one)):
             if label in touching and (int(origin[beside]) not in thin or sizes[beside] > 4 * sizes[label]):
                 touching[label].append(beside)
     new = np.arange(count)
+    boxes = dict(boxes_of(labels)) if any(len(around) == 1 for around in touching.values()) else {}
     for label, around in touching.items():
-        theirs = means[around]
-        if len(around) < 2:
+        nearby = around
+        if len(around) == 1 and sizes[label] < _TIP * unit * unit:  # a tip, cut off from what it is the tip of
+            rows, columns = boxes[label]
+            reach = int(3 * unit) + 2
+            part = labels[
+                max(0, rows.start - reach) : rows.stop + reach, max(0, columns.start - reach) : columns.stop + reach
+            ]
+            nearby = [each for each in np.unique(part).tolist() if each != label and sizes[each] > 4 * sizes[label]]
+        mixed = means[nearby]
+        if len(nearby) < 2:
             continue
-        if small[label] or _is_mixture(means[label], theirs, sizes[label] > _STRAY * unit * unit):
-            new[label] = around[int(np.abs(theirs - means[label]).sum(axis=1).argmin())]
+        if small[label] or _is_mixture(means[label], mixed, sizes[label] > _LARGE * unit * unit):
+            new[label] = around[int(np.abs(means[around] - means[label]).sum(axis=1).argmin())]
     kept, dense = np.unique(new, return_inverse=True)
     return dense[labels].astype(np.int32), origin[kept]
 

@@ -20,6 +20,7 @@ Box = tuple[slice, slice]
 _SAMPLES = 4000
 _WASHED_OUT = 85.0  # levels: a thin stroke that differs less from its ground may have had any colour
 _INNER_EDGE = 28.0  # levels between neighbours, in luma or chroma
+_INNER_RINGING = 0.12
 _INNER_LEAST = 14.0  # square pixels
 _DX = np.array([1, 0, -1, 0, 1, -1, 1, -1])
 _DY = np.array([0, 1, 0, -1, 1, 1, -1, -1])
@@ -155,18 +156,28 @@ def paint_of(region: Region, working: Working, ground: NDArray[Any] | None) -> P
     return Paint(names=names, levels=np.array(levels))
 
 
-def has_inner_edges(region: Region, working: Working) -> bool:
-    """Whether there is an edge in the midst of a region: then it is more than one thing, run together."""
+def has_inner_edges(
+    region: Region, working: Working, ground: NDArray[Any] | None = None, least: float = _INNER_LEAST
+) -> bool:
+    """Whether there is an edge in the midst of a region: then it is more than one thing, run together.
+
+    Args:
+        region: which.
+        working: the picture.
+        ground: RGB of what surrounds it; the stronger the contrast, the more JPEG rings inside.
+        least: area of an edge that counts, in square pixels of the picture; noise makes specks.
+    """
     cv2 = opencv()
     unit = working.unit
     inner = cv2.distanceTransform(np.pad(region.own, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1] >= 3 * unit + 1
     if not inner.any():
         return False
     side = max(3, 2 * (int(unit) // 2) + 1)
-    seen = cv2.cvtColor(
-        np.ascontiguousarray(working.pixels[region.box]), cv2.COLOR_RGB2YCrCb
-    )  # RGB exaggerates JPEG's chroma
+    # In RGB a little of JPEG's chroma is a lot of blue.
+    seen = cv2.cvtColor(np.ascontiguousarray(working.pixels[region.box]), cv2.COLOR_RGB2YCrCb)
     steps = highest(cv2.morphologyEx(seen, cv2.MORPH_GRADIENT, np.ones((side, side), np.uint8)))
-    sharp = (inner & (steps > _INNER_EDGE + 4 * working.left)).astype(np.uint8)
-    _, _, stats, _ = cv2.connectedComponentsWithStats(sharp, connectivity=8)
-    return bool((stats[1:, cv2.CC_STAT_AREA] > _INNER_LEAST * unit * unit).any())  # noise makes specks, not edges
+    limit = _INNER_EDGE + 4 * working.left
+    if ground is not None:
+        limit += _INNER_RINGING * float(np.abs(np.median(working.pixels[region.box][inner], axis=0) - ground).max())
+    _, _, stats, _ = cv2.connectedComponentsWithStats((inner & (steps > limit)).astype(np.uint8), connectivity=8)
+    return bool((stats[1:, cv2.CC_STAT_AREA] > least * unit * unit).any())

@@ -29,6 +29,7 @@ from openvlharness_adapters.backends.embedded.vision.things import Thing
 from openvlharness_adapters.backends.embedded.vision.working import Pixels, Working, working_picture
 
 _SOLID = 0.08  # half-width in parts of the size
+_BREAK = 60.0  # square pixels of an edge in the background: a border that was cleared away leaves less
 _LIKE_KIN = 15.0  # levels
 _CROWD = 220  # regions over which a picture is texture
 
@@ -85,20 +86,26 @@ class _Reader:
         if background is None:
             return (Thing(shapes=ANYTHING, paint=ANY_PAINT, is_sure=False),)
         self.ground, self.hollow = background.ground, background.hollow
+        is_broken = any(has_inner_edges(self.regions[each], self.working, least=_BREAK) for each in self.ground)
         self._clear_scraps()
         self._nest()
+        around: dict[int, NDArray[np.float64]] = {}
         for label, region in self.regions.items():
             if label not in self.ground:
-                self.paints[label] = paint_of(region, self.working, self._level_around(label))
+                around[label] = self._level_around(label)
+                self.paints[label] = paint_of(region, self.working, around[label])
         kin = self._kin()
         for label in self.paints:
             behind = self.ground | {self.parents[label]} if label in self.parents else self.ground
-            if has_inner_edges(self.regions[label], self.working):
+            if has_inner_edges(self.regions[label], self.working, around[label]):
                 self.guesses[label], self.paints[label] = Guess(shapes=ANYTHING), ANY_PAINT
                 continue
             self.guesses[label] = guess_of(self.regions[label], self.segments.labels, behind, kin, self.tolerance)
         spots = (Paint(names=names_of(level), levels=level[None]) for level in background.spots)
-        return (*self._composed(), *(Thing(shapes=ANYTHING, paint=paint, is_sure=False) for paint in spots))
+        through = [Thing(shapes=ANYTHING, paint=paint, is_sure=False) for paint in spots]
+        if is_broken:
+            through.append(Thing(shapes=ANYTHING, paint=ANY_PAINT, is_sure=False))
+        return (*self._composed(), *through)
 
     def _clear_scraps(self) -> None:
         """Slivers that lie along one region's rim become a part of what is on their other side."""

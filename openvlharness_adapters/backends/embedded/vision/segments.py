@@ -18,6 +18,8 @@ from openvlharness_adapters.backends.embedded.vision.working import Working
 
 _STEP = 12.0  # levels between neighbours over which a pixel is not smooth
 _MOST_CORES = 600
+_SPECK = 16.0  # square pixels
+_FAINT = 32.0  # levels: specks that stand out by less are what JPEG left
 
 
 @attrs.frozen(kw_only=True)
@@ -65,9 +67,9 @@ def segments_of(working: Working) -> Segments:
         return restless
     labels = spread.settled()
     labels, origin = connected(labels, unit)
-    labels, origin = merged(labels, origin, thin, pixels, working.left)
+    labels, origin = merged(labels, origin, thin, pixels, working.left, unit)
     labels, origin = joined(labels, origin, thin, spread.colours)
-    labels, origin = absorbed(labels, origin, thin, spread.opponent, unit)
+    labels, origin = absorbed(labels, origin, thin, spread.colours, spread.opponent, unit)
     count = int(labels.max())
     return Segments(
         labels=labels, count=count, thin=frozenset(label for label in range(1, count + 1) if origin[label] in thin)
@@ -89,7 +91,10 @@ def _own_things(spread: Spread, cores: int) -> set[int]:
         own = comps[rows, columns] == comp
         seen = spread.opponent[rows, columns][own]
         middle = np.clip(seen, spread.low[rows, columns][own], spread.high[rows, columns][own])
-        far = np.abs(seen - middle).sum(axis=1)
+        off = np.abs(seen - middle)
+        if area < _SPECK * unit * unit and np.percentile(highest(off), 80) < _FAINT:
+            continue
+        far = off.sum(axis=1)
         colour = np.median(seen[far >= np.percentile(far, 60)], axis=0).astype(np.float32)
         label = cores + len(thin) + 1
         if label > _MOST_CORES:
