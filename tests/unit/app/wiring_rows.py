@@ -76,6 +76,11 @@ def corpus(provider: str) -> Seen:
     return lambda wired: str(getattr(wired.container, provider)().corpus.path)
 
 
+def pixels_of_corpus(wired: Wired) -> object:
+    """What limits the pictures of local documents."""
+    return wired.container.image_search_backend().corpus.decode.__self__.max_pixels  # type: ignore[attr-defined]
+
+
 async def _body(wired: Wired, name: str, number: int) -> object:
     return (await wired.body(number)).get(name)
 
@@ -164,7 +169,7 @@ AGENT = [
     Row(
         key="images.max_pixels",
         value=1000,
-        seen=lambda wired: wired.container.image_search_backend().corpus.decode.__self__.max_pixels,
+        seen=pixels_of_corpus,
         note="corpus",
     ),
     Row(key="security.allow_private_addresses", value=True, seen=Wired.fetched, expected="let through"),
