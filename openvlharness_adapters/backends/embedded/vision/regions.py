@@ -157,7 +157,12 @@ def paint_of(region: Region, working: Working, ground: NDArray[Any] | None) -> P
 
 
 def has_inner_edges(
-    region: Region, working: Working, ground: NDArray[Any] | None = None, least: float = _INNER_LEAST
+    region: Region,
+    working: Working,
+    ground: NDArray[Any] | None = None,
+    *,
+    least: float = _INNER_LEAST,
+    depth: float = 3.0,
 ) -> bool:
     """Whether there is an edge in the midst of a region: then it is more than one thing, run together.
 
@@ -166,10 +171,13 @@ def has_inner_edges(
         working: the picture.
         ground: RGB of what surrounds it; the stronger the contrast, the more JPEG rings inside.
         least: area of an edge that counts, in square pixels of the picture; noise makes specks.
+        depth: how far from the region's rim its midst begins, in pixels of the picture.
     """
     cv2 = opencv()
     unit = working.unit
-    inner = cv2.distanceTransform(np.pad(region.own, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1] >= 3 * unit + 1
+    inner = (
+        cv2.distanceTransform(np.pad(region.own, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1] >= depth * unit + 1
+    )
     if not inner.any():
         return False
     side = max(3, 2 * (int(unit) // 2) + 1)

@@ -86,7 +86,9 @@ class _Reader:
         if background is None:
             return (Thing(shapes=ANYTHING, paint=ANY_PAINT, is_sure=False),)
         self.ground, self.hollow = background.ground, background.hollow
-        is_broken = any(has_inner_edges(self.regions[each], self.working, least=_BREAK) for each in self.ground)
+        is_broken = any(
+            has_inner_edges(self.regions[each], self.working, least=_BREAK, depth=6) for each in self.ground
+        )
         self._clear_scraps()
         self._nest()
         around: dict[int, NDArray[np.float64]] = {}
