@@ -46,6 +46,11 @@ def _faults(settings: Settings, profile: ModelProfile) -> Iterator[Fault]:
         yield Fault(key=f"{model}.alias", expected=expected, got=f"{profile.alias} with {profile.adapter}")
     if settings.orchestrator.return_token_ids:
         yield Fault(key=f"{model}.return_token_ids", expected="false in this version", got="true")
+    for name in BACKENDS_HERE:
+        entry = getattr(settings.services.tools, name)
+        if getattr(entry, "server_url", None) is not None:
+            key = f"services.tools.{name}.server_url"
+            yield Fault(key=key, expected="nothing: in this version backends run in process", got="an address")
     if settings.services.client.base_url is not None:
         expected = "nothing: in this version backends run in process"
         yield Fault(key="services.client.base_url", expected=expected, got="a router")

@@ -150,6 +150,10 @@ def test_a_stream_left_early_is_closed() -> None:
         ({"capabilities": {"tools": {"ocr": {"backend": "ocr"}}}}, "capabilities.tools.ocr.backend"),
         ({"services": {"client": {"base_url": "http://127.0.0.1:1"}}}, "services.client.base_url"),
         ({"ablation": "tool"}, "ablation"),
+        (
+            {"services": {"tools": {"embedded_ocr": {"server_url": "http://127.0.0.1:1"}}}},
+            "services.tools.embedded_ocr.server_url",
+        ),
     ],
 )
 def test_what_this_version_does_not_bring_is_named_before_anything_is_built(

@@ -326,7 +326,7 @@ NO_EFFECT_YET = {
     "services.tools.python_executor_sandboxed": "refused",
     **dict.fromkeys(
         (f"services.tools.{name}.server_url" for name in TOOLS.values() if name.startswith("embedded_")),
-        "`openvlharness serve embedded`",
+        "`openvlharness serve embedded`; refused",
     ),
     **dict.fromkeys(
         (
