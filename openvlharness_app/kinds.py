@@ -164,12 +164,24 @@ def _is_http_url(value: object) -> bool:
 
 
 def _describe_url(value: object) -> str:
-    if isinstance(value, str) and not isinstance(value, Filled):
-        if "@" in value:
-            return "a URL with embedded credentials"
-        if set("?#") & set(value):
-            return "a URL with a query or fragment"
-    return shown(value)
+    """What is wrong with it, never the value: the line of the key is the next one, and keys are pasted a line too high."""
+    if isinstance(value, Filled):
+        return shown(value)
+    if not isinstance(value, str):
+        return type_of(value)
+    if "@" in value:
+        return "a URL with embedded credentials"
+    if set("?#") & set(value):
+        return "a URL with a query or fragment"
+    if not value.lower().startswith(("http://", "https://")):
+        return "a text that does not begin with http:// or https://" if value else "an empty text"
+    if _ODD_IN_URL.search(value):
+        return "a URL with spaces, backslashes or control characters"
+    return "a URL whose host or port is none"
+
+
+def _describe_place(value: object) -> str:
+    return shown(value) if isinstance(value, Filled) else type_of(value)
 
 
 def _describe_secret(value: object) -> str:
@@ -223,7 +235,13 @@ HttpUrl = Annotated[
     ),
 ]
 HostPort = Annotated[
-    str, Kind(expected="host:port", fits=_is_host_port, schema={"type": "string", "pattern": f"^{_HOST_PORT}$"})
+    str,
+    Kind(
+        expected="host:port",
+        fits=_is_host_port,
+        schema={"type": "string", "pattern": f"^{_HOST_PORT}$"},
+        describe=_describe_place,
+    ),
 ]
 Key = Annotated[
     Secret,

@@ -20,12 +20,14 @@ from yaml.reader import Reader, ReaderError
 from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
 
+from openvlharness_adapters.files.local import other_than_file
 from openvlharness_app.faults import KeyPath, Misfit, Unfit, type_of
 
 _MOST_BYTES = 16 * 1024**2
 _MOST_VALUES = 20_000  # aliases of aliases multiply; no configuration comes near
 _MOST_DEPTH = 64
 _TAG = "tag:yaml.org,2002:"
+_HANDED_OVER = re.compile(r"/dev/stdin|/dev/fd/[0-9]+|/proc/self/fd/[0-9]+")  # by the shell, which fills them
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 _SCALARS: Mapping[str, tuple[str, str]] = {
@@ -72,14 +74,19 @@ class Document:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a file of settings. Raises Unfit, also with a line, if it is none."""
+    """The text of a file of settings. Raises Unfit, also with a line, if it is none.
+
+    A named pipe or a device is refused unopened, since nobody may ever write into it; what a shell hands over is read.
+    """
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+        kind = None if _HANDED_OVER.fullmatch(os.fspath(path)) else other_than_file(os.stat(path).st_mode)
+        data = b"" if kind else _beginning_of(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         unreadable = Unfit("a readable file", (reason or "a path that cannot be opened").lower())
     else:
+        if kind:
+            raise Unfit("a readable file", kind)
         if len(data) > _MOST_BYTES:
             raise Unfit(f"a file of at most {_MOST_BYTES // 1024**2} MiB", "a larger one")
         try:
@@ -88,6 +95,11 @@ def read_text(path: str | os.PathLike[str]) -> str:
             line = data.count(b"\n", 0, error.start) + 1
             unreadable = Unfit("UTF-8 text", "bytes that are none", line=line)
     raise unreadable  # outside of the handlers: their exceptions carry the bytes of the file
+
+
+def _beginning_of(path: str | os.PathLike[str]) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(_MOST_BYTES + 1)
 
 
 def parse_yaml(text: str) -> Document:

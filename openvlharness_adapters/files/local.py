@@ -48,7 +48,17 @@ def read_file(path: str, max_bytes: int) -> bytes:
     return data
 
 
+def other_than_file(mode: int) -> str | None:
+    """What stands in place of a regular file, in words; `None` if it is one.
+
+    Args:
+        mode: `st_mode` of a `stat`.
+    """
+    if stat.S_ISREG(mode):
+        return None
+    return next((kind for is_kind, kind in _KINDS if is_kind(mode)), "something else")
+
+
 def _expect_regular(name: str, mode: int) -> None:
-    if not stat.S_ISREG(mode):
-        kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "something else")
+    if (kind := other_than_file(mode)) is not None:
         raise FetchError(name, f"expected a file, got {kind}")

@@ -176,7 +176,29 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    assert faults_of(tmp_path) == (Fault(key=str(tmp_path), expected="a readable file", got="is a directory"),)
+    assert faults_of(tmp_path) == (Fault(key=str(tmp_path), expected="a readable file", got="a directory"),)
+
+
+def test_a_pipe_that_nobody_fills_is_refused_unopened(tmp_path: Path) -> None:
+    pipe = tmp_path / "agent.yaml"
+    os.mkfifo(pipe)
+    assert faults_of(pipe) == (Fault(key=str(pipe), expected="a readable file", got="a pipe"),)
+    registry = changed(small(), ("models.registry_paths", [str(pipe)]))
+    assert any("pipe" in fault.got for fault in faults_of(registry))
+
+
+def test_a_device_is_refused_unopened() -> None:
+    assert faults_of("/dev/zero") == (Fault(key="/dev/zero", expected="a readable file", got="a device"),)
+
+
+def test_what_a_shell_hands_over_is_read() -> None:
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, SMALL.encode())
+        os.close(writing)
+        assert load_agent_config(f"/dev/fd/{reading}", {}) == load(small())
+    finally:
+        os.close(reading)
 
 
 def test_a_path_that_is_none() -> None:

@@ -89,6 +89,38 @@ def test_a_url_with_credentials_is_refused_unsaid(key: str, url: str) -> None:
     assert _silent(changed(paper(), (key, "${URL_}")), {"URL_": url}).faults[0].key == key
 
 
+@pytest.mark.parametrize(
+    "key", ["services.client.base_url", "services.models.orchestrator.base", "services.tools.ocr.server_url"]
+)
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [
+        ("CANARY-1", "a text that does not begin with http:// or https://"),
+        ("host:CANARY", "a text that does not begin with http:// or https://"),
+        ("ftp://CANARY", "a text that does not begin with http:// or https://"),
+        ("http://h:CANARY-3/", "a URL whose host or port is none"),
+        ("http://h:0/CANARY", "a URL whose host or port is none"),
+        ("http:///CANARY", "a URL whose host or port is none"),
+        ("http://[CANARY/", "a URL whose host or port is none"),
+        ("http://h/CANARY 1", "a URL with spaces, backslashes or control characters"),
+        ("http://h/CANARY\n", "a URL with spaces, backslashes or control characters"),
+        ("", "an empty text"),
+        (123456789, "a value of type int"),
+        (True, "a value of type bool"),
+        ({"CANARY": "CANARY"}, "a mapping"),
+    ],
+)
+def test_what_stands_for_a_url_is_not_said(key: str, value: object, got: str) -> None:
+    [fault] = _silent(changed(paper(), (key, value))).faults
+    assert (fault.key, fault.got) == (key, got)
+
+
+@pytest.mark.parametrize("host", ["CANARY", "CANARY:0", "h:CANARY", "http://CANARY"])
+def test_what_stands_for_a_host_is_not_said(host: str) -> None:
+    [fault] = _silent(changed(paper(), ("security.fetch_hosts", [host]))).faults
+    assert fault.got == "a value of type str"
+
+
 @pytest.mark.parametrize("gate", ["redis://:CANARY-5@ca che", "http://:CANARY@cache", "CANARY"])
 def test_a_gate_that_does_not_fit_is_not_said(gate: str) -> None:
     _silent(changed(paper(), ("services.server.gate", gate)))
