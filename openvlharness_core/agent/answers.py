@@ -93,6 +93,10 @@ def find_tags(text: str) -> Tags:
             start, closing = found.end(), _INNER.search(text, found.end())
             while closing and closing[0][1] != "/":  # opened again before it was closed: the inner one counts
                 start, closing = closing.end(), _INNER.search(text, closing.end())
+            if closing is None and text[start - len("<answer>") - 1 : start + 1] == "`<answer>`":
+                said.append("<answer>")  # a word about the tag, in code
+                position = start
+                continue
             if closing is None:
                 unclosed = _without_calls(text[start:])
                 position = len(text)

@@ -185,3 +185,9 @@ def test_long_texts_are_looked_through_in_passing(text: str) -> None:
     begin = time.process_time()
     assert find_tags(text).complete is None
     assert time.process_time() - begin < 0.3  # 2 million letters took 0.4 to 4 seconds; now 0.02 to 0.1
+
+
+def test_a_word_about_the_tag_in_code_opens_nothing() -> None:
+    assert final_answer("Put it behind `<answer>` and stop", "answer_tag") is None
+    assert final_answer("Put it behind `<answer>`: <answer>7", "answer_tag") == "7"
+    assert final_answer("`<answer>7</answer>`", "answer_tag") == "7"
