@@ -19,6 +19,8 @@ Box = tuple[slice, slice]
 
 _SAMPLES = 4000
 _WASHED_OUT = 85.0  # levels: a thin stroke that differs less from its ground may have had any colour
+_SMALL = 14.0  # picture pixels
+_CRISP = 0.82
 _INNER_EDGE = 28.0  # levels between neighbours, in luma or chroma
 _INNER_RINGING = 0.12
 _INNER_LEAST = 14.0  # square pixels
@@ -189,3 +191,11 @@ def has_inner_edges(
         limit += _INNER_RINGING * float(np.abs(np.median(working.pixels[region.box][inner], axis=0) - ground).max())
     _, _, stats, _ = cv2.connectedComponentsWithStats((inner & (steps > limit)).astype(np.uint8), connectivity=8)
     return bool((stats[1:, cv2.CC_STAT_AREA] > least * unit * unit).any())
+
+
+def is_smeared(region: Region, working: Working, ground: NDArray[Any]) -> bool:
+    """Whether a small region is so soft that its outline tells nothing: a star of seven pixels becomes a disc in JPEG."""
+    if region.size > _SMALL * working.unit:
+        return False
+    contrast = highest(np.abs(working.pixels[region.box][region.own].astype(np.float64) - ground))
+    return bool(contrast.mean() < _CRISP * np.percentile(contrast, 98))

@@ -20,6 +20,7 @@ from openvlharness_adapters.backends.embedded.vision.regions import (
     Paint,
     Region,
     has_inner_edges,
+    is_smeared,
     paint_of,
     regions_of,
 )
@@ -101,6 +102,9 @@ class _Reader:
             behind = self.ground | {self.parents[label]} if label in self.parents else self.ground
             if has_inner_edges(self.regions[label], self.working, around[label]):
                 self.guesses[label], self.paints[label] = Guess(shapes=ANYTHING), ANY_PAINT
+                continue
+            if is_smeared(self.regions[label], self.working, around[label]):
+                self.guesses[label] = Guess(shapes=ANYTHING)
                 continue
             self.guesses[label] = guess_of(self.regions[label], self.segments.labels, behind, kin, self.tolerance)
         spots = (Paint(names=names_of(level), levels=level[None]) for level in background.spots)

@@ -17,7 +17,7 @@ from openvlharness_adapters.backends.embedded.vision.spreading import Spread
 from openvlharness_adapters.backends.embedded.vision.working import Working
 
 _STEP = 12.0  # levels between neighbours over which a pixel is not smooth
-_MOST_CORES = 600
+_MOST_CORES = 400
 _SPECK = 16.0  # square pixels
 _FAINT = 32.0  # levels: specks that stand out by less are what JPEG left
 
