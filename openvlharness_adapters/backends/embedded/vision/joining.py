@@ -58,6 +58,8 @@ def merged(
         far = (slice(gap, None), slice(None)) if axis == 0 else (slice(None), slice(gap, None))
         one, other = labels[near], labels[far]
         differ = one != other
+        if not differ.any():
+            continue
         unlike = highest(cv2.absdiff(smooth[near][differ], smooth[far][differ]))
         keys = np.minimum(one, other)[differ].astype(np.int64) * count + np.maximum(one, other)[differ]
         values, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)

@@ -19,7 +19,7 @@ Pixels = NDArray[np.uint8]
 
 _SMALL = 448  # pixels of the longer side, under which a picture is enlarged
 _LARGEST_FACTOR = 12
-_MOST_PIXELS = 900_000
+_MOST_PIXELS = 600_000
 _BLOCK = 16
 
 
