@@ -1,4 +1,4 @@
-"""Colour maps of depth as tables: 256 entries, dark to bright, each brighter than the one before.
+"""Colour maps of depth as tables: 256 entries, dark to bright, none darker than the one before.
 
 * `grayscale`: black to white.
 * `inferno`, `viridis`: N. Smith and S. van der Walt for matplotlib (2015, CC0), through the polynomials of degree 6 that
@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from openvlharness_adapters.imaging.palette import luminance
 from openvlharness_core.ports.imaging import COLORMAPS, Colormap
 
 ENTRIES = 256
@@ -74,5 +75,13 @@ def colours(colormap: Colormap) -> NDArray[np.uint8]:
     for row in reversed(coefficients):  # Horner
         values = values * at + np.array(row)
     table: NDArray[np.uint8] = np.rint(np.clip(values, 0.0, 1.0) * 255).astype(np.uint8)
+    for entry in range(1, ENTRIES):  # the fits, rounded to 8 bits, fall by a hair here and there
+        if _light(table[entry]) < _light(table[entry - 1]):
+            table[entry] = table[entry - 1]
     table.setflags(write=False)
     return table
+
+
+def _light(colour: NDArray[np.uint8]) -> float:
+    red, green, blue = colour.tolist()
+    return luminance((red, green, blue))

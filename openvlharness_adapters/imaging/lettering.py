@@ -1,11 +1,13 @@
 """Text on drawings: the font that comes with Pillow, tight boxes around words, and tags with numbers.
 
-The font holds ASCII and little more, so other signs are drawn as question marks. Numbers are pasted digit by digit from
-a small store of pictures: laying out a text anew takes ten times as long, and an overlay may have 300 of them.
+The font holds ASCII and little more, so other signs are drawn as question marks. Numbers are put together from
+digits that are kept as pictures, and small ones are kept whole: laying out a text anew takes ten times as long, and an
+overlay may have 300 of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import attrs
@@ -15,6 +17,7 @@ from openvlharness_adapters.imaging.palette import Ink, Rgb
 
 _TALLEST = "0123456789HX"  # what sets the height of a tag, so that all tags are of one height
 _DIGITS = "0123456789"
+_KEPT_SIZE = 32  # of a tag that is kept; 1024 of them take a few megabytes
 
 
 def shown(text: str, limit: int = 28) -> str:
@@ -64,18 +67,16 @@ class Lettering:
 
     def number_wh(self, number: int) -> tuple[int, int]:
         """(width, height) of a tag with a number from 0, in pixels; somewhat wider than high at least."""
-        padding, height, advances, least = _metrics(self)
-        return max(sum(advances[int(digit)] for digit in str(number)) + 2 * padding, least), height
+        return _tag_sizes(self, (number,))[0]
+
+    def numbers_wh(self, numbers: Iterable[int]) -> list[tuple[int, int]]:
+        """`number_wh` of each."""
+        return _tag_sizes(self, numbers)
 
     def paste_number(self, canvas: Image.Image, corner_xy: tuple[int, int], number: int, ink: Ink) -> None:
         """A number on a tag in its ink, with its upper left corner at `corner_xy`; `canvas` is in mode RGB."""
-        x, y = corner_xy
-        digits = str(number)
-        last = len(digits) - 1
-        for place, digit in enumerate(digits):
-            piece = _piece(self, digit, ink, place == 0, place == last)
-            canvas.paste(piece, (x, y))
-            x += piece.width
+        make = _kept_tag if self.size <= _KEPT_SIZE else _tag
+        canvas.paste(make(self, number, ink), corner_xy)
 
 
 @lru_cache(maxsize=64)
@@ -93,23 +94,39 @@ def _span(size: int) -> tuple[int, int]:
     return round(top), round(bottom)
 
 
+def _tag_sizes(lettering: Lettering, numbers: Iterable[int]) -> list[tuple[int, int]]:
+    padding, height, advances, least = _metrics(lettering)
+    widths = (2 * padding + sum([advances[digit] for digit in str(number)]) for number in numbers)
+    return [(max(width, least), height) for width in widths]
+
+
 @lru_cache(maxsize=64)
-def _metrics(lettering: Lettering) -> tuple[int, int, tuple[int, ...], int]:
+def _metrics(lettering: Lettering) -> tuple[int, int, Mapping[str, int], int]:
     """Padding and height of a tag, how far each digit advances, and the least width of a tag, in pixels."""
-    advances = tuple(max(1, round(_font(lettering.size).getlength(digit))) for digit in _DIGITS)
+    advances = {digit: max(1, round(_font(lettering.size).getlength(digit))) for digit in _DIGITS}
     height = lettering.height
     return lettering.padding, height, advances, height if lettering.padding == 1 else round(height * 1.2)
 
 
+def _tag(lettering: Lettering, number: int, ink: Ink) -> Image.Image:
+    """A number on its tag, mode RGB."""
+    width, height = lettering.number_wh(number)
+    digits = [_digit(lettering.size, digit, ink) for digit in str(number)]
+    tag = Image.new("RGB", (width, height), ink.ground)
+    x = (width - sum(digit.width for digit in digits)) // 2
+    for digit in digits:
+        tag.paste(digit, (x, lettering.padding))
+        x += digit.width
+    return tag
+
+
+_kept_tag = lru_cache(maxsize=1024)(_tag)
+
+
 @lru_cache(maxsize=512)
-def _piece(lettering: Lettering, digit: str, ink: Ink, is_first: bool, is_last: bool) -> Image.Image:
-    """The part of a tag that holds a digit, mode RGB, with the margins at the ends of the tag; never drawn on."""
-    padding, height, advances, least = _metrics(lettering)
-    before, after = padding * is_first, padding * is_last
-    width = before + advances[int(digit)] + after
-    if is_first and is_last and width < least:
-        before, width = before + (least - width) // 2, least
-    picture = Image.new("RGB", (width, height), ink.ground)
-    at = (before, padding - _span(lettering.size)[0])
-    ImageDraw.Draw(picture).text(at, digit, fill=ink.text, font=_font(lettering.size))
+def _digit(size: int, digit: str, ink: Ink) -> Image.Image:
+    """A digit on the ground of its ink, mode RGB, as wide as it advances and as high as `_span`; never drawn on."""
+    top, bottom = _span(size)
+    picture = Image.new("RGB", (max(1, round(_font(size).getlength(digit))), bottom - top), ink.ground)
+    ImageDraw.Draw(picture).text((0, -top), digit, fill=ink.text, font=_font(size))
     return picture

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from openvlharness_adapters.imaging.enlarging import enlarged
-from openvlharness_adapters.imaging.mask_runs import Runs
 from openvlharness_adapters.imaging.palette import INKS
+from openvlharness_core.masks import MaskRuns
 
 _FILL, _EDGE = 96, 255  # opacity, of 255: the surface stays visible through a fill
 _AT_A_TIME = 2_000_000  # pixels
@@ -25,27 +25,27 @@ _PALETTE = [*_SHADES, *[0] * (4 * _EDGE_BIT - len(_SHADES))]
 _PALETTE += [_EDGE if at % 4 == 3 and shade else shade for at, shade in enumerate(_PALETTE)]
 """Red, green, blue and opacity of every mark, and of every mark with the bit of an edge."""
 
+Whole = NDArray[np.int64]
 Tops = NDArray[np.uint8]
 """uint8 (height, width): 0 where there is no object, else the mark of the topmost."""
 
 
-def topmost(runs: Runs, layers: NDArray[np.int64], size_hw: tuple[int, int]) -> Tops:
+def topmost(runs: MaskRuns, layers: NDArray[np.int64]) -> Tops:
     """The map of what is on top.
 
     Args:
         runs: of N masks.
         layers: int64 (N,), for each mask how many lie below it.
-        size_hw: (height, width) of every mask.
     """
-    height, width = size_hw
+    height, width = runs.size_hw
     tops: Tops = np.zeros(height * width, dtype=np.uint8)
     order = np.argsort(layers[runs.owners], kind="stable")
-    lengths = runs.lengths[order]
-    starts = runs.rows[order] * width + runs.columns[order]
-    marks = (runs.owners[order] % _MARKS + 1).astype(np.uint8)
+    owners, columns, rows, lengths = _within_columns(runs.owners[order], runs.starts[order], runs.ends[order], height)
+    starts = rows * width + columns
+    marks = (owners % _MARKS + 1).astype(np.uint8)
     totals = np.cumsum(lengths)
     first = 0
-    while first < len(order):
+    while first < len(starts):
         done = int(totals[first] - lengths[first])
         last = max(first + 1, int(np.searchsorted(totals, done + _AT_A_TIME)))
         part = slice(first, last)
@@ -55,6 +55,19 @@ def topmost(runs: Runs, layers: NDArray[np.int64], size_hw: tuple[int, int]) -> 
         tops[pixels] = np.repeat(marks[part], lengths[part])  # of equal pixels the last one stays, as numpy promises
         first = last
     return tops.reshape(height, width)
+
+
+def _within_columns(owners: Whole, starts: Whole, ends: Whole, height: int) -> tuple[Whole, Whole, Whole, Whole]:
+    """Runs cut where they go on in the next column: owner, column, first row and length of each piece."""
+    columns, lasts = starts // height, (ends - 1) // height
+    pieces = lasts - columns + 1
+    if (pieces > 1).any():
+        nth = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        columns = np.repeat(columns, pieces) + nth
+        owners = np.repeat(owners, pieces)
+        starts = np.maximum(np.repeat(starts, pieces), columns * height)
+        ends = np.minimum(np.repeat(ends, pieces), (columns + 1) * height)
+    return owners, columns, starts - columns * height, ends - starts
 
 
 def paint(canvas: Image.Image, tops: Tops, weight: int, factor: int) -> None:

@@ -13,15 +13,20 @@ from openvlharness_adapters.imaging.cache import Pixels
 from openvlharness_adapters.imaging.enlarging import enlarged, whole_factor
 from openvlharness_adapters.imaging.lettering import Lettering
 from openvlharness_adapters.imaging.mask_painting import paint, topmost
-from openvlharness_adapters.imaging.mask_runs import runs_of_all
 from openvlharness_adapters.imaging.palette import Rgb, ink_of
 from openvlharness_adapters.imaging.placing import Floats, Spot, place
 from openvlharness_core.detections import Detections
+from openvlharness_core.masks import runs_of_all
 
 _LINE_SHARE = 1 / 400  # of the longer side
-_LARGEST_LETTERING, _SMALLEST_LETTERING = 1 / 45, 1 / 75  # of the longer side
-_LEAST_LETTERING = 10  # pixels of an em below which no reader tells 6 from 8
+_LARGEST_LETTERING, _LEAST_LETTERING = 1 / 45, 1 / 64  # of the longer side: what suits the eye, and what it needs
+_EASY_LETTERING, _HARD_LETTERING = (
+    22,
+    16,
+)  # pixels of an em: the text detector finds nearly all digits, and most of them
+_SQUEEZED = 0.75  # of the least lettering, where a crowd leaves no room for more
 _LABELLED_AREA = 0.15  # of the picture, that all labels together may take before they shrink
+_FEW = 20  # one label in so many may lie away from its object before smaller letters are tried
 _NARROW = 24  # pixels of the shorter side below which tags fill it
 _CROWD = 60  # objects from which lines are drawn finer
 
@@ -71,9 +76,9 @@ def _draw_objects(canvas: Image.Image, boxes: Floats, detections: Detections, li
     order = np.argsort(-(boxes[:, 2:] - boxes[:, :2]).prod(axis=1), kind="stable")
     bare = np.ones(len(boxes), dtype=bool)
     if detections.masks is not None:
-        runs = runs_of_all(detections.masks, detections.size_hw)
+        runs = runs_of_all(detections.masks, detections.size_hw, "pred_masks")
         bare[runs.owners] = False
-        paint(canvas, topmost(runs, order.argsort(), detections.size_hw), line, factor)
+        paint(canvas, topmost(runs, order.argsort()), line, factor)
     draw = ImageDraw.Draw(canvas)
     for position in order[bare[order]].tolist():
         _outline(draw, boxes[position].astype(int).tolist(), ink_of(position).fill, line)
@@ -109,32 +114,36 @@ def _leader(draw: ImageDraw.ImageDraw, start: tuple[int, int], box: Floats, colo
 
 
 def _labels(boxes: Floats, room_wh: tuple[int, int]) -> tuple[Lettering, list[Spot]]:
-    """The largest lettering with which all labels find room, down to the smallest that can be read."""
+    """The largest lettering with which labels find room beside their objects, or else the one that comes nearest to it."""
     numbers = range(1, len(boxes) + 1)
-    largest, smallest = _letterings(len(boxes), room_wh)
-    lettering = largest
+    lettering, smallest = _letterings(len(boxes), room_wh)
+    best: tuple[Lettering, list[Spot]] | None = None
+    least = (0, 0)
     while True:
-        sizes = np.array([lettering.number_wh(number) for number in numbers], dtype=np.int64)
+        sizes = np.array(lettering.numbers_wh(numbers), dtype=np.int64)
         spots = place(boxes, sizes, room_wh, max(1, lettering.size // 4))
-        if lettering.size <= smallest or all(spot.is_free for spot in spots):
-            return lettering, spots
-        lettering = attrs.evolve(lettering, size=max(smallest, lettering.size * 4 // 5))
+        crowded = sum(not spot.is_free for spot in spots), sum(spot.is_far for spot in spots) * _FEW // len(spots)
+        if best is None or crowded < least:
+            best, least = (lettering, spots), crowded
+        if lettering.size <= smallest or crowded == (0, 0):
+            return best
+        lettering = attrs.evolve(lettering, size=max(smallest, lettering.size * 7 // 8))
 
 
 def _letterings(count: int, room_wh: tuple[int, int]) -> tuple[Lettering, int]:
     """The largest lettering to try for that many labels, and the smallest size of an em, in pixels."""
     shorter, longer = sorted(room_wh)
-    smallest = max(_LEAST_LETTERING, round(longer * _SMALLEST_LETTERING))
+    least = max(_HARD_LETTERING, round(longer * _LEAST_LETTERING))
     signs = count * (len(str(count)) + 1)  # a tag is as wide as one digit more
     by_area = math.sqrt(_LABELLED_AREA * room_wh[0] * room_wh[1] / (0.75 * signs))
-    largest = max(smallest, round(min(longer * _LARGEST_LETTERING, by_area)))
+    largest = max(least, round(min(max(longer * _LARGEST_LETTERING, _EASY_LETTERING), by_area)))
     if shorter >= _NARROW:
         lettering = Lettering(size=largest)
         most = _fitting(count, (round(room_wh[0] * 0.8), round(room_wh[1] * 0.8)), lettering)
     else:  # every pixel goes to the digits
         lettering = Lettering(size=largest, air=0.0)
         most = _fitting(count, room_wh, lettering)
-    return attrs.evolve(lettering, size=min(largest, most)), min(smallest, most)
+    return attrs.evolve(lettering, size=min(largest, most)), min(round(least * _SQUEEZED), most)
 
 
 def _fitting(number: int, room_wh: tuple[int, int], largest: Lettering) -> int:

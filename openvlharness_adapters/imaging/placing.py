@@ -25,9 +25,9 @@ Rectangle = tuple[float, float, float, float]
 _PRICE_OF_RANK = 0.04  # of the next favourite
 _PRICE_OF_OTHERS = 0.4  # of a label that lies wholly on other objects
 _PRICE_OF_OWN = 0.8  # of a label that hides the whole of its object
-_FINEST = 640
-_REACHES = (4, 16, 10_000)  # label sizes around an object in which room is looked for, one after the other
-_COARSE = 5  # cells of the grid in one of the coarser grid that says what objects cover
+_FINEST = 512
+_REACHES = (3, 6, 12, 10_000)  # label sizes around an object in which room is looked for, one after the other
+_COARSE = 4  # cells of the grid in one of the coarser grid that says what objects cover
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +79,7 @@ def place(
                 break
         found = near or held.nearest_room(objects_xyxy[label], (width, height))
         x, y = found or favourites[order[label][0]]
-        held.add((x, y, x + width, y + height))
+        held.take(x, y, x + width, y + height)
         spots.append(Spot(corner_xy=(x, y), is_far=near is None, is_free=found is not None))
     return spots
 
@@ -95,11 +95,16 @@ class _Held:
         self._taken = np.zeros((rows + 2 * self._margin, columns + 2 * self._margin), dtype=bool)
 
     def add(self, rectangle: Rectangle) -> None:
-        """Take whatever of it lies in the picture."""
+        """Take whatever of a rectangle lies in the picture."""
+        x1, y1 = (max(0, math.floor(value)) for value in rectangle[:2])
+        x2, y2 = (max(0, math.ceil(value)) for value in rectangle[2:])
+        self.take(x1, y1, x2, y2)
+
+    def take(self, x1: int, y1: int, x2: int, y2: int) -> None:
+        """Take a rectangle that does not begin outside the picture."""
         cell, margin = self._cell, self._margin
-        x1, y1, x2, y2 = (math.floor(rectangle[0]), math.floor(rectangle[1]), *map(math.ceil, rectangle[2:]))
-        rows = slice(max(0, y1 // cell + margin), max(0, -(-y2 // cell) + margin))
-        self._taken[rows, max(0, x1 // cell + margin) : max(0, -(-x2 // cell) + margin)] = True
+        rows = slice(y1 // cell + margin, -(-y2 // cell) + margin)
+        self._taken[rows, x1 // cell + margin : -(-x2 // cell) + margin] = True
 
     def is_free(self, x1: int, y1: int, x2: int, y2: int) -> bool:
         """Whether nothing comes nearer than the gap to a rectangle in the picture."""
@@ -149,13 +154,12 @@ def _favourites(objects: Floats, sizes: Whole, room_wh: tuple[int, int]) -> Whol
     """(N, K, 2) upper left corners in order of liking: outside at the corners and sides, then inside."""
     x1, y1, x2, y2 = objects.T
     width, height = sizes.T.astype(np.float64)
-    middle_x, middle_y = (x1 + x2 - width) / 2, (y1 + y2 - height) / 2
     above, below, left, right = y1 - height - 1, y2 + 1, x1 - width - 1, x2 + 1
+    at_right, at_bottom = x2 - width, y2 - height
     pairs = [
-        (x1, above), (x2 - width, above), (x1, below), (x2 - width, below),
-        (left, y1), (right, y1), (left, y2 - height), (right, y2 - height),
-        (middle_x, above), (middle_x, below), (left, middle_y), (right, middle_y),
-        (x1, y1), (x2 - width, y1), (x1, y2 - height), (x2 - width, y2 - height), (middle_x, middle_y),
+        (x1, above), (at_right, above), (x1, below), (at_right, below),
+        (left, y1), (right, y1), (left, at_bottom), (right, at_bottom),
+        (x1, y1), (at_right, y1), (x1, at_bottom), (at_right, at_bottom), ((x1 + at_right) / 2, (y1 + at_bottom) / 2),
     ]  # fmt: skip
     corners = np.stack([np.stack(pair, axis=1) for pair in pairs], axis=1)
     most = np.maximum(np.array(room_wh) - sizes, 0)[:, None, :]
