@@ -19,13 +19,14 @@ _OUTLINED = 0.7  # a stroke around the background
 _BORDERED = 0.78  # the border of what is inside
 _MERE_BORDER = 0.87  # the same, too thin to give its colour to the whole
 _UPON = 0.62  # perhaps a border; below, a shape upon another
+_SLIGHT = 5.0  # picture pixels of a ring's width
 _APART = 0.12  # of the size, between middles
 _EVEN = 0.7  # of a ring's width, by which it may vary
 _HARDLY_EVEN = 2.0
 
 
 def relation_of(
-    regions: tuple[Region, Region], things: tuple[Thing, Thing], *, is_hollow: bool
+    regions: tuple[Region, Region], things: tuple[Thing, Thing], *, is_hollow: bool, unit: float
 ) -> tuple[Thing, Thing | None]:
     """What a region and the one inside it are; `None` if the inner one is nothing of its own.
 
@@ -33,6 +34,7 @@ def relation_of(
         regions: the outer and the inner.
         things: what each would be without the other.
         is_hollow: whether the inner one shows the background's colour.
+        unit: working pixels of a picture pixel, at least 1.
     """
     (hull, core), (outer, inner) = regions, things
     ratio = core.size / max(hull.size, 1.0)
@@ -47,7 +49,8 @@ def relation_of(
         names = outer.paint.names if ratio < _MERE_BORDER else frozenset[Colour | None]()
         labels = (*outer.labels, *inner.labels)
         return attrs.evolve(outer, paint=inner.paint, also=names | inner.also, labels=labels), None
-    if uneven < _HARDLY_EVEN and ratio > _UPON:
+    is_slight = hull.size - core.size < 2 * _SLIGHT * unit  # borders do not shrink with what they surround
+    if uneven < _HARDLY_EVEN and (ratio > _UPON or is_slight):
         return attrs.evolve(outer, is_sure=False), inner
     return outer, inner
 

@@ -191,6 +191,7 @@ class _Reader:
                     (region, self.regions[inner[0]]),
                     (things[label], things[inner[0]]),
                     is_hollow=inner[0] in self.hollow,
+                    unit=self.working.unit,
                 )
                 things[label] = outer
                 if within is None:
