@@ -25,6 +25,7 @@ _LEAST_HIDDEN_SIZE = 14.0  # the same, for what is partly hidden
 _AGAINST = 0.6  # of a side
 _LEAST_SHOWN = 0.55  # of an outline
 _LEAST_SIDE_SHOWN = 0.25
+_LEAST_SEEN = 0.45  # of the area: a sliver may be the rim of anything
 _HIDDEN_TOLERANCE = 0.9  # of what is tolerated in a whole outline: less is seen, so it has to agree better
 
 
@@ -194,6 +195,8 @@ def _hides_the_rest(fit: Fit, region: Region, labels: Labels, ground: frozenset[
     cv2 = opencv()
     corners = fit.corners
     if np.abs(corners - region.outline.mean(axis=0)).max() > 4 * max(labels.shape):
+        return False
+    if np.count_nonzero(region.filled) < _LEAST_SEEN * float(cv2.contourArea(corners.astype(np.float32))):
         return False
     low = np.floor(np.minimum(corners.min(axis=0), region.outline.min(axis=0))).astype(int) - 2
     high = np.ceil(np.maximum(corners.max(axis=0), region.outline.max(axis=0))).astype(int) + 3
