@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from openvlharness_adapters.models.chat_reply import MOST_CALLS, NotAReplyError
 from openvlharness_adapters.models.chat_wire import REASONING_FIELDS
 from openvlharness_adapters.models.provider_errors import error_of
-from openvlharness_adapters.models.wire_json import json_text
+from openvlharness_adapters.models.reply_values import (
+    MOST_CALLS,
+    NotAReplyError,
+    StreamCutError,
+    argument_text,
+    id_text,
+)
 
 _JOINED = ("content", "refusal", *REASONING_FIELDS)
-
-
-class StreamCutError(ValueError):
-    """The stream ended before the reply did."""
 
 
 @attrs.define
@@ -76,15 +77,14 @@ class _Gathered:
     def _add_call(self, piece: Mapping[str, object]) -> None:
         function = piece.get("function")
         function = function if isinstance(function, Mapping) else {}
-        raw_id = piece.get("id")
-        call_id = raw_id if isinstance(raw_id, str) else "" if raw_id is None else json_text(raw_id)
+        call_id = id_text(piece.get("id"))
         call = self._call_for(piece.get("index"), call_id)
         call.id = call.id or call_id
         if isinstance(name := function.get("name"), str):
             call.name = call.name or name
         arguments = function.get("arguments")
         if arguments is not None:
-            call.arguments.append(arguments if isinstance(arguments, str) else json_text(arguments))
+            call.arguments.append(argument_text(arguments))
 
     def _call_for(self, index: object, call_id: str) -> _Call:
         if not isinstance(index, int | float | str):  # none, or nothing that could be one

@@ -11,11 +11,12 @@ message may stand between the tool messages of one turn, all evidence follows th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 import orjson
 
+from openvlharness_adapters.models.pieces import Base64, Pieces, fused
 from openvlharness_adapters.models.wire_json import json_bytes
 from openvlharness_core.messages import (
     AssistantMessage,
@@ -32,11 +33,6 @@ from openvlharness_core.messages import (
 )
 from openvlharness_core.pictures import EncodedImage
 from openvlharness_core.profile import ModelProfile
-
-Pieces = tuple[bytes, ...]
-Base64 = Callable[[EncodedImage], bytes]
-
-_LARGE_BYTES = 4096
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 OWN_FIELDS = frozenset({"role", "content", "tool_calls"})
@@ -167,33 +163,6 @@ def tools_to_wire(tools: Sequence[ToolSpec]) -> bytes:
     )
 
 
-def check_pairs(messages: Sequence[Message]) -> None:
-    """See that calls and their answers stand together, so that no service ever gets to see an orphan.
-
-    Raises:
-        ValueError: an assistant message whose calls are not answered right behind it, each once and in order. It is
-            not one of the library's own errors: whoever built the conversation has a bug.
-    """
-    owed: tuple[str, ...] = ()
-    for position, message in enumerate(messages):
-        if isinstance(message, ToolMessage):
-            if not owed or message.call_id != owed[0]:
-                expected = f"an answer to call {owed[0]!r}" if owed else "no answer, since no call is open"
-                raise ValueError(f"messages[{position}]: expected {expected}, got one to {message.call_id!r}")
-            owed = owed[1:]
-            continue
-        if owed:
-            raise ValueError(
-                f"messages[{position}]: expected an answer to call {owed[0]!r}, got {type(message).__name__}"
-            )
-        if isinstance(message, AssistantMessage):
-            owed = tuple(call.id for call in message.calls)
-            if "" in owed or len(set(owed)) < len(owed):
-                raise ValueError(f"messages[{position}].calls: expected ids that differ and are not empty, got {owed}")
-    if owed:
-        raise ValueError(f"messages[{len(messages)}]: expected an answer to call {owed[0]!r}, got the end")
-
-
 def _user_content(parts: Sequence[Part], base64: Base64) -> UserContent:
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     if len(texts) == len(parts):
@@ -202,20 +171,7 @@ def _user_content(parts: Sequence[Part], base64: Base64) -> UserContent:
     pieces: list[bytes] = []
     for part in parts:
         pieces += [b",", *_part(part, base64)]
-    return UserContent(parts=_fused(pieces[1:]))
-
-
-def _fused(pieces: Sequence[bytes]) -> Pieces:
-    """The same bytes in fewer pieces; what is large stays as it is, and is not copied."""
-    fused: list[bytes] = []
-    small: list[bytes] = []
-    for piece in pieces:
-        if len(piece) < _LARGE_BYTES:
-            small.append(piece)
-        else:
-            fused += [b"".join(small), piece]
-            small = []
-    return (*fused, b"".join(small))
+    return UserContent(parts=fused(pieces[1:]))
 
 
 def _part(part: Part, base64: Base64) -> Pieces:
@@ -240,7 +196,7 @@ def _user(run: Sequence[UserContent]) -> Pieces:
         if position:
             pieces.append(b",")
         pieces += content.as_parts()
-    return _fused([*pieces, b"]}"])
+    return fused([*pieces, b"]}"])
 
 
 def _assistant(message: AssistantMessage, profile: ModelProfile) -> dict[str, object]:

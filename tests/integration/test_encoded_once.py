@@ -12,8 +12,9 @@ from openvlharness_adapters.http.connections import open_client
 from openvlharness_adapters.imaging.codec import PillowCodec
 from openvlharness_adapters.imaging.zoom import InProcessZoom
 from openvlharness_adapters.models.chat_completions import ChatCompletionsModel
-from openvlharness_adapters.models.chat_encoder import ChatEncoder, base64_of
-from openvlharness_adapters.models.chat_wire import Base64, EncodedMessage, encode_message, opening
+from openvlharness_adapters.models.chat_encoder import ChatEncoder
+from openvlharness_adapters.models.chat_wire import EncodedMessage, encode_message, opening
+from openvlharness_adapters.models.pieces import Base64, base64_of
 from openvlharness_core import EncodedImage, ImageInput, MainAgent, ModelProfile, Question, Toolset, TurnPolicy
 from openvlharness_core.capabilities.zoom import ZoomCapability
 from openvlharness_core.messages import Message

@@ -13,15 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openvlharness_adapters.models.chat_encoder import ChatEncoder, base64_of
-from openvlharness_adapters.models.chat_wire import (
-    Base64,
-    EncodedMessage,
-    check_pairs,
-    encode_message,
-    message_to_wire,
-    opening,
-)
+from openvlharness_adapters.models.chat_encoder import ChatEncoder
+from openvlharness_adapters.models.chat_wire import EncodedMessage, encode_message, message_to_wire, opening
+from openvlharness_adapters.models.pairing import check_pairs
+from openvlharness_adapters.models.pieces import Base64, base64_of
 from openvlharness_core.messages import (
     AssistantMessage,
     ImagePart,
