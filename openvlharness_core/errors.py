@@ -18,6 +18,7 @@
     │   ├── ModelRefusedError
     │   └── ContextLengthError
     ├── FetchError                  a path or URL gave no bytes
+    ├── TokenizerUnavailableError   tokens cannot be counted here; the provider enforces its limit
     └── SavedFileError              a saved report or checkpoint cannot be read
 
 `ConfigurationError` of the app hangs off the same root. A bug stays an ordinary exception: `TurnOrderError` is one,
@@ -182,6 +183,20 @@ class FetchError(HarnessError):
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(f"{source}: {reason}")
         self.source = source
+        self.reason = reason
+
+
+class TokenizerUnavailableError(HarnessError):
+    """A model's tokenizer cannot be loaded, so nothing is counted here and the provider enforces its limit.
+
+    Attributes:
+        tokenizer: what the profile calls it.
+        reason: what was expected and what came, with nothing secret in it.
+    """
+
+    def __init__(self, tokenizer: str, reason: str) -> None:
+        super().__init__(f"{tokenizer}: {reason}")
+        self.tokenizer = tokenizer
         self.reason = reason
 
 
