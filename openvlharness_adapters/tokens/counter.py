@@ -1,0 +1,133 @@
+"""The `TokenCounter` for models whose tokenizer can be loaded here.
+
+What is counted are the messages as the protocol sends them, since the model reads those: Chat Completions sends the
+evidence of a tool in a user message of its own. The count of a message does not depend on its neighbours, so counts of
+segments may be added. Where a service sends neighbouring user messages as one, the sum is a few tokens too high.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import attrs
+import orjson
+
+from openvlharness_adapters.models.chat_wire import REASONING_FIELDS, tools_to_wire
+from openvlharness_adapters.tokens.picture_rule import PictureRule
+from openvlharness_core.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    Part,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+    VirtualCall,
+)
+from openvlharness_core.profile import ModelProfile
+from openvlharness_core.texts import clean_text
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+MESSAGE_TOKENS = 5
+"""Begin, role, line break, end and line break around each message."""
+
+PICTURE_TOKENS = 2
+"""Begin and end around each picture."""
+
+_UNKNOWN_SIZE_HW = (1024, 1024)
+"""Taken for a picture that is sent by its URL: too low is mended by the provider's own limit, too high by nothing."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class TokenizerCounter:
+    """Counts with a tokenizer; any thread may, several at a time.
+
+    Each message is counted once for as long as somebody holds it. Text is counted without the tokens that a tokenizer
+    puts around a whole text; names of special tokens inside a text count as those, since servers read them so.
+
+    Attributes:
+        tokenizer: the model's own; it is set to cut nothing off and to pad nothing.
+        profile: says how messages are sent and what pictures cost.
+
+    Raises:
+        ValueError: a profile without a rule for pictures.
+    """
+
+    tokenizer: Tokenizer = attrs.field(repr=False)
+    profile: ModelProfile = attrs.field(repr=lambda profile: profile.alias)
+    _pictures: PictureRule = attrs.field(init=False, repr=False)
+    _messages: WeakKeyDictionary[Message, int] = attrs.field(factory=WeakKeyDictionary, init=False, repr=False)
+
+    @_pictures.default
+    def _of_profile(self) -> PictureRule:
+        return PictureRule.of(self.profile)
+
+    def __attrs_post_init__(self) -> None:
+        # Files written for training or for embeddings may limit or fill up every text.
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+
+    def count(self, segments: Sequence[tuple[Message, ...]], tools: Sequence[ToolSpec]) -> tuple[int, ...]:
+        """See `TokenCounter`."""
+        return (*(sum(map(self._message, segment)) for segment in segments), self._tools(tools))
+
+    def _tools(self, tools: Sequence[ToolSpec]) -> int:
+        """Templates write the offered tools with Python's own separators, not as compactly as they are sent."""
+        return self._text(json.dumps(orjson.loads(tools_to_wire(tools)))) if tools else 0
+
+    def _message(self, message: Message) -> int:
+        if (kept := self._messages.get(message)) is None:
+            kept = self._messages[message] = self._counted(message)
+        return kept
+
+    def _counted(self, message: Message) -> int:
+        match message:
+            case SystemMessage(text=text):
+                return MESSAGE_TOKENS + self._text(text)
+            case UserMessage(parts=parts):
+                return MESSAGE_TOKENS + self._parts(parts)
+            case AssistantMessage():
+                return MESSAGE_TOKENS + self._assistant(message)
+            case ToolMessage(text=text, parts=parts):
+                evidence = MESSAGE_TOKENS + self._parts(parts) if parts else 0
+                return MESSAGE_TOKENS + self._text(text) + evidence
+        raise TypeError(f"message: expected a message, got {type(message).__name__}")
+
+    def _assistant(self, message: AssistantMessage) -> int:
+        replayed = sum(map(self._text, self._replayed(message)))
+        return self._text(message.text or "") + replayed + sum(map(self._call, message.calls))
+
+    def _call(self, call: VirtualCall) -> int:
+        """A call as templates of this family write it; its id is not shown to the model."""
+        return self._text(f'<tool_call>\n{{"name": "{call.tool}", "arguments": {call.arguments}}}\n</tool_call>')
+
+    def _replayed(self, message: AssistantMessage) -> Iterable[str]:
+        """Fields of a reply that are sent back, each as text."""
+        if not self.profile.replay_fields:
+            return
+        kept: dict[str, object] = orjson.loads(message.extras)
+        if message.reasoning is not None:
+            kept |= {name: message.reasoning for name in REASONING_FIELDS if name not in kept}
+        for name in self.profile.replay_fields:
+            if name in kept:
+                yield value if isinstance(value := kept[name], str) else json.dumps(value)
+
+    def _parts(self, parts: Sequence[Part]) -> int:
+        texts = [part.text for part in parts if isinstance(part, TextPart)]
+        if len(texts) == len(parts):
+            return self._text("\n".join(texts))  # as it is sent, and as servers join texts themselves
+        return sum(map(self._text, texts)) + sum(self._picture(part) for part in parts if isinstance(part, ImagePart))
+
+    def _picture(self, part: ImagePart) -> int:
+        size_hw = part.image.size_hw if part.image is not None else _UNKNOWN_SIZE_HW
+        return PICTURE_TOKENS + self._pictures.tokens(size_hw)
+
+    def _text(self, text: str) -> int:
+        return len(self.tokenizer.encode(clean_text(text), add_special_tokens=False))
