@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         VirtualCall,
     )
     from openvlharness_core.pictures import EncodedImage, ImageHeader, ImageLimits, Picture, RemotePicture
+    from openvlharness_core.ports.auxiliary import AuxiliaryModel, Written
     from openvlharness_core.ports.clock import Clock
     from openvlharness_core.ports.code import CodeExecutor, CodeGenerator
     from openvlharness_core.ports.fetcher import ImageFetcher
@@ -97,6 +98,7 @@ _HOMES = {
     "Answered": "results",
     "AssistantMessage": "messages",
     "Attempt": "results",
+    "AuxiliaryModel": "ports.auxiliary",
     "BackendError": "errors",
     "BackendTimeoutError": "errors",
     "BackendUnavailableError": "errors",
@@ -191,6 +193,7 @@ _HOMES = {
     "VirtualCall": "messages",
     "VisitedPage": "seeking",
     "Workspace": "memory.workspace",
+    "Written": "ports.auxiliary",
     "ZoomBackend": "ports.perception",
     "replay": "agent.replay",
 }
@@ -199,6 +202,7 @@ __all__ = [
     "Answered",
     "AssistantMessage",
     "Attempt",
+    "AuxiliaryModel",
     "BackendError",
     "BackendTimeoutError",
     "BackendUnavailableError",
@@ -293,6 +297,7 @@ __all__ = [
     "VirtualCall",
     "VisitedPage",
     "Workspace",
+    "Written",
     "ZoomBackend",
     "replay",
 ]

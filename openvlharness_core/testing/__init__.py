@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openvlharness_core.testing.auxiliary import ScriptedAuxiliary
 from openvlharness_core.testing.backends import FakeOcr, FakeZoom
 from openvlharness_core.testing.cameras import FakeCamera
 from openvlharness_core.testing.code import FakeCodeExecutor, FakeCodeGenerator
@@ -34,6 +35,7 @@ __all__ = [
     "InMemoryReportStore",
     "InlineOffload",
     "RecordingTracer",
+    "ScriptedAuxiliary",
     "ScriptedModel",
     "WordCounter",
     "calling",
