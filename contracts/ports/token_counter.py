@@ -39,6 +39,16 @@ class TokenCounterContract:
         assert (backward[::-1], again) == (forward, framing)
         assert [counter.count([segment], (ZOOM,))[0] for segment in _SEGMENTS] == forward
 
+    def test_counts_of_segments_may_be_added(self, counter: TokenCounter) -> None:
+        """Forms of a turn are counted apart and sent side by side."""
+        *apart, _ = counter.count(_SEGMENTS, ())
+        together, _ = counter.count([tuple(message for segment in _SEGMENTS for message in segment)], ())
+        assert sum(apart) == together
+
+    def test_an_empty_segment_is_nothing(self, counter: TokenCounter) -> None:
+        """A turn without an update has its place among the segments all the same."""
+        assert counter.count([(), _SEGMENTS[0]], (ZOOM,)) == (0, *counter.count([_SEGMENTS[0]], (ZOOM,)))
+
     def test_more_text_is_more_tokens(self, counter: TokenCounter) -> None:
         few, more, many, _ = counter.count([_text(1), _text(20), _text(2000)], ())
         assert few < more < many

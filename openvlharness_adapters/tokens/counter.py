@@ -1,8 +1,9 @@
 """The `TokenCounter` for models whose tokenizer can be loaded here.
 
-What is counted are the messages as the protocol sends them, since the model reads those: Chat Completions sends the
-evidence of a tool in a user message of its own. The count of a message does not depend on its neighbours, so counts of
-segments may be added. Where a service sends neighbouring user messages as one, the sum is a few tokens too high.
+What is counted are the messages as the protocol sends them: Chat Completions sends the evidence of a tool in a user
+message of its own, Responses sends every call as an item of its own. The count of a message does not depend on its
+neighbours, so counts of segments may be added. Where neighbouring user messages are sent as one, the sum is a few tokens
+too high. What a service keeps encrypted in a reply, nobody here can count.
 """
 
 from __future__ import annotations
@@ -69,6 +70,10 @@ class TokenizerCounter:
     def _of_profile(self) -> PictureRule:
         return PictureRule.of(self.profile)
 
+    @property
+    def _as_items(self) -> bool:
+        return self.profile.adapter == "responses"
+
     def __attrs_post_init__(self) -> None:
         # Files written for training or for embeddings may limit or fill up every text.
         self.tokenizer.no_truncation()
@@ -94,15 +99,18 @@ class TokenizerCounter:
             case UserMessage(parts=parts):
                 return MESSAGE_TOKENS + self._parts(parts)
             case AssistantMessage():
-                return MESSAGE_TOKENS + self._assistant(message)
+                return self._assistant(message)
             case ToolMessage(text=text, parts=parts):
-                evidence = MESSAGE_TOKENS + self._parts(parts) if parts else 0
+                evidence = self._parts(parts) + (0 if self._as_items else MESSAGE_TOKENS) if parts else 0
                 return MESSAGE_TOKENS + self._text(text) + evidence
         raise TypeError(f"message: expected a message, got {type(message).__name__}")
 
     def _assistant(self, message: AssistantMessage) -> int:
-        replayed = sum(map(self._text, self._replayed(message)))
-        return self._text(message.text or "") + replayed + sum(map(self._call, message.calls))
+        """One message; or, as items, what is said, what was thought and each call."""
+        said = [message.text] if message.text else []
+        said += self._replayed(message)
+        items = len(said) + len(message.calls) if self._as_items else 1
+        return MESSAGE_TOKENS * items + sum(map(self._text, said)) + sum(map(self._call, message.calls))
 
     def _call(self, call: VirtualCall) -> int:
         """A call as templates of this family write it; its id is not shown to the model."""
@@ -110,6 +118,10 @@ class TokenizerCounter:
 
     def _replayed(self, message: AssistantMessage) -> Iterable[str]:
         """Fields of a reply that are sent back, each as text."""
+        if self._as_items:
+            if message.reasoning is not None:
+                yield message.reasoning
+            return
         if not self.profile.replay_fields:
             return
         kept: dict[str, object] = orjson.loads(message.extras)
@@ -121,7 +133,7 @@ class TokenizerCounter:
 
     def _parts(self, parts: Sequence[Part]) -> int:
         texts = [part.text for part in parts if isinstance(part, TextPart)]
-        if len(texts) == len(parts):
+        if len(texts) == len(parts) and not self._as_items:
             return self._text("\n".join(texts))  # as it is sent, and as servers join texts themselves
         return sum(map(self._text, texts)) + sum(self._picture(part) for part in parts if isinstance(part, ImagePart))
 
