@@ -14,6 +14,7 @@
     regions.py      one region: colours, contour, what it touches
     background.py   what lies behind everything, and what breaks through it
     hidden.py       what a region would be if something in front, or the edge, hid the rest
+    rims.py         how far beyond its outline a region reaches, by a border that looks like a blurred edge
     rings.py        one region within another: an outlined shape, a bordered one, or two
     scene.py        regions to things ...
     things.py       ... which are sets of possibilities

@@ -66,7 +66,12 @@ class Tolerance:
 
 
 def guess_of(
-    region: Region, labels: Labels, ground: frozenset[int], kin: NDArray[np.int64], tolerance: Tolerance
+    region: Region,
+    labels: Labels,
+    ground: frozenset[int],
+    kin: NDArray[np.int64],
+    tolerance: Tolerance,
+    dividers: frozenset[int] = frozenset(),
 ) -> Guess:
     """What a region's outline may be.
 
@@ -76,6 +81,7 @@ def guess_of(
         ground: labels that lie behind it for sure: what surrounds it, and the background.
         kin: for each label, one that stands for all of its colour.
         tolerance: of the picture.
+        dividers: of `kin`, what another region of this one's colour touches too, and may lie in front of both.
     """
     if region.size < _LEAST_SIZE * tolerance.unit:
         return Guess(shapes=ANYTHING)
@@ -86,7 +92,7 @@ def guess_of(
         return _guess(whole, region.size, tolerance)
     if not foreign.any():
         return Guess(shapes=ANYTHING)
-    if whole and all(_is_own(fit, region, foreign, kin) for fit in whole):
+    if whole and all(_is_own(fit, region, foreign, kin, dividers) for fit in whole):
         return _guess(whole, region.size, tolerance)
     return _behind(region, labels, ground, _widened(foreign, 2.5 * tolerance.unit), tolerance)
 
@@ -126,8 +132,13 @@ def _sides(fit: Fit, points: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDA
     return side, along[np.arange(len(points)), side]
 
 
-def _is_own(fit: Fit, region: Region, foreign: NDArray[np.bool_], kin: NDArray[np.int64]) -> bool:
-    """Whether no side of the model can be the rim of something in front, or the picture's edge."""
+def _is_own(
+    fit: Fit, region: Region, foreign: NDArray[np.bool_], kin: NDArray[np.int64], dividers: frozenset[int]
+) -> bool:
+    """Whether no side of the model can be the rim of something in front, or the picture's edge.
+
+    Between the tips of a star in front, what is seen of a thing may have the star bend around its corner.
+    """
     if fit.family not in ("triangle", "rectangle"):  # no straight cut leaves a whole star, and no likely one an ellipse
         return True
     side, along = _sides(fit, region.outline)
@@ -143,7 +154,7 @@ def _is_own(fit: Fit, region: Region, foreign: NDArray[np.bool_], kin: NDArray[n
             near.any() and float((beside[near] == against).mean()) > 0.6
             for near in ((side == before) & (along > 0.75), (side == after) & (along < 0.25))
         ]
-        if against == 0 or not any(bends):
+        if against == 0 or against in dividers or not any(bends):
             return False
     return True
 

@@ -64,9 +64,10 @@ def matched(scene: Scene, query: ShapeQuery) -> tuple[list[Thing], int]:
     unsure = sum(verdict == "maybe" for verdict, _ in verdicts)
     if query.extreme is None or not found:
         return found, unsure
-    areas = np.array([thing.area for thing in found])
+    least = np.array([thing.area for thing in found])
+    most = np.array([max(thing.area, thing.most) for thing in found])
     is_large = query.extreme == "largest"
-    chosen = areas * _SAME_SIZE >= areas.max() if is_large else areas <= areas.min() * _SAME_SIZE
+    chosen = most * _SAME_SIZE >= least.max() if is_large else least <= most.min() * _SAME_SIZE
     first = [thing for thing, is_chosen in zip(found, chosen, strict=True) if is_chosen]
     return first, unsure + len(first) - 1  # of several alike, none can be said to be the one
 

@@ -51,7 +51,7 @@ def relation_of(
         return attrs.evolve(outer, paint=inner.paint, also=names | inner.also, labels=labels), None
     is_slight = hull.size - core.size < 2 * _SLIGHT * unit  # borders do not shrink with what they surround
     if uneven < _HARDLY_EVEN and (ratio > _UPON or is_slight):
-        return attrs.evolve(outer, is_sure=False), inner
+        return attrs.evolve(outer, is_sure=False), attrs.evolve(inner, most=max(outer.area, outer.most))
     return outer, inner
 
 

@@ -24,6 +24,7 @@ from openvlharness_adapters.backends.embedded.vision.regions import (
     paint_of,
     regions_of,
 )
+from openvlharness_adapters.backends.embedded.vision.rims import rim_of
 from openvlharness_adapters.backends.embedded.vision.rings import relation_of
 from openvlharness_adapters.backends.embedded.vision.segments import Segments, segments_of
 from openvlharness_adapters.backends.embedded.vision.things import Thing
@@ -106,12 +107,15 @@ class _Reader:
             if is_smeared(self.regions[label], self.working, around[label]):
                 self.guesses[label] = Guess(shapes=ANYTHING)
                 continue
-            self.guesses[label] = guess_of(self.regions[label], self.segments.labels, behind, kin, self.tolerance)
+            dividers = self._dividers(label, kin)
+            self.guesses[label] = guess_of(
+                self.regions[label], self.segments.labels, behind, kin, self.tolerance, dividers
+            )
         spots = (Paint(names=names_of(level), levels=level[None]) for level in background.spots)
         through = [Thing(shapes=ANYTHING, paint=paint, is_sure=False) for paint in spots]
         if is_broken:
             through.append(Thing(shapes=ANYTHING, paint=ANY_PAINT, is_sure=False))
-        return (*self._composed(), *through)
+        return (*(self._with_rim(thing, around) for thing in self._composed()), *through)
 
     def _clear_scraps(self) -> None:
         """Slivers that lie along one region's rim become a part of what is on their other side."""
@@ -158,6 +162,24 @@ class _Reader:
                     kin[label] = kin[other]
                     break
         return kin
+
+    def _dividers(self, label: int, kin: NDArray[np.int64]) -> frozenset[int]:
+        """What other regions of this one's colour touch, by `kin`: it may have divided one thing."""
+        others = [each for each in self.paints if each != label and kin[each] == kin[label]]
+        touched = frozenset[int]().union(*(np.unique(self.regions[each].beside).tolist() for each in others))
+        return frozenset(int(kin[each]) for each in touched - {0} - self.ground)
+
+    def _with_rim(self, thing: Thing, around: dict[int, NDArray[np.float64]]) -> Thing:
+        """A thing with the border that segmentation took for a blurred edge, and how large it may be with it."""
+        if not thing.labels or thing.labels[0] in self.parents:
+            return thing
+        label = thing.labels[0]
+        region, unit = self.regions[label], self.working.unit
+        rim = rim_of(region, self.segments.labels, self.ground, self.working, around[label])
+        if rim.is_border:
+            self.segments.labels[rim.box][rim.own] = label
+        further = rim.reach + unit if rim.is_border else max(0.0, rim.reach - unit)
+        return attrs.evolve(thing, most=max(thing.most, (region.size + 2 * further) ** 2))
 
     def _level_around(self, label: int) -> NDArray[np.float64]:
         """RGB of what a region touches most, a little way off its outline."""

@@ -18,7 +18,8 @@ class Thing:
         also: names of a colour that it has too, at its border or inside; a query for that colour may mean it.
         is_sure: whether it is there at all; a hole, say, may be a thing or not.
         labels: the regions that are its mask.
-        area: working pixels that its outline encloses.
+        area: working pixels that its outline encloses, without what may be a border.
+        most: the same with everything that may be one; 0 where that is `area`.
         off: how badly the best model fits, 0 to 1 of what is tolerated.
     """
 
@@ -28,4 +29,5 @@ class Thing:
     is_sure: bool = True
     labels: tuple[int, ...] = ()
     area: float = 0.0
+    most: float = 0.0
     off: float = 1.0

@@ -1,0 +1,79 @@
+"""How far beyond a region's outline its rim reaches.
+
+A thin border between a shape and its ground may have just the colour of a mixture of the two, and then goes to either
+like any blurred edge. It is wider than a blurred edge, though: so the way is measured on which colours are not yet
+those of the ground. What reaches further than a blur does belongs to the shape when its size is told.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from openvlharness_adapters.backends.embedded.vision.labels import Labels, Mask, highest
+from openvlharness_adapters.backends.embedded.vision.opencv import opencv
+from openvlharness_adapters.backends.embedded.vision.regions import Box, Region
+from openvlharness_adapters.backends.embedded.vision.working import Working
+
+_FARTHEST = 5.0  # picture pixels
+_BLUR = 1.5  # picture pixels beyond the outline that an edge takes without any border
+_NOT_YET_GROUND = 0.2  # of the contrast
+_LEAST_LEVELS = 14.0
+_SHARE = 0.4  # of the outline along which something has to be seen for it to be a rim
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Rim:
+    """What lies along a region's outline outside of it and is not yet its ground.
+
+    Attributes:
+        reach: how far it goes, in working pixels.
+        box: rows and columns around the region.
+        own: bool, within the box: its pixels.
+        is_border: whether it is wider than a blurred edge.
+    """
+
+    reach: float
+    box: Box
+    own: Mask
+    is_border: bool
+
+
+def rim_of(
+    region: Region, labels: Labels, behind: frozenset[int], working: Working, ground: NDArray[np.float64]
+) -> Rim:
+    """The rim of a region.
+
+    Args:
+        region: which.
+        labels: of the picture.
+        behind: labels of what surrounds it, where a rim may lie.
+        working: the picture.
+        ground: RGB of what surrounds it.
+    """
+    cv2 = opencv()
+    unit = working.unit
+    most = int(_FARTHEST * unit) + 2
+    rows, columns = region.box
+    top, left = max(0, rows.start - most), max(0, columns.start - most)
+    box = (slice(top, rows.stop + most), slice(left, columns.stop + most))
+    part = labels[box]
+    inside = np.zeros(part.shape, np.uint8)
+    at = (slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left))
+    inside[at] = region.filled
+    away = cv2.distanceTransform(1 - inside, cv2.DIST_L2, 5)
+    level = np.median(working.pixels[region.box][region.own].astype(np.float64), axis=0)
+    contrast = float(np.abs(level - ground).max())
+    limit = max(_NOT_YET_GROUND * contrast, _LEAST_LEVELS + 3 * working.left)
+    off = highest(np.abs(working.pixels[box].astype(np.float64) - ground)) > limit
+    around = (away > 0) & (away <= most) & np.isin(part, list(behind))
+    step = max(1.0, unit / 2)
+    reach = 0.0
+    # All the way, since from black to a white border on grey the colour passes through that of the ground.
+    for near in np.arange(0.0, _FARTHEST * unit, step):
+        there = around & (away > near) & (away <= near + step)
+        if there.any() and np.mean(off[there]) > _SHARE:
+            reach = float(near + step)
+    own = around & (away <= reach) & (off | (away <= reach - step))
+    return Rim(reach=reach, box=box, own=own, is_border=reach > _BLUR * unit)
