@@ -89,7 +89,7 @@ def _start(state: TurnState, event: Started, policy: TurnPolicy) -> TurnState:
         workspace=workspace,
         opening=opening,
         announced=announced(workspace),
-        steps=(EnvironmentUpdateStep(text=update),),
+        steps=() if update is None else (EnvironmentUpdateStep(text=update),),
         requests=1,
         stage=Stage.LAST if policy.max_iterations == 1 else Stage.REGULAR,
     )

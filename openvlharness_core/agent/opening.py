@@ -17,8 +17,10 @@ def registered_inputs(intake: Intake, workspace: Workspace) -> Workspace:
     return workspace
 
 
-def opening_messages(intake: Intake, workspace: Workspace, policy: TurnPolicy) -> tuple[tuple[Message, ...], str]:
-    """The opening, and the text of its update.
+def opening_messages(
+    intake: Intake, workspace: Workspace, policy: TurnPolicy
+) -> tuple[tuple[Message, ...], str | None]:
+    """The opening, and the text of its update; `None` without tools, since nobody could use the names in it.
 
     Each picture is preceded by its handle. Of more pictures than a request may carry the first are shown; the others
     are listed by handle and stay usable.
@@ -31,8 +33,10 @@ def opening_messages(intake: Intake, workspace: Workspace, policy: TurnPolicy) -
         messages.append(
             AssistantMessage(text=exchange.answer if exchange.answer.strip() else prompts.text("empty_reply"))
         )
-    update = environment_update(workspace, prompts, policy.webpage_env_update_limit)
     messages.append(UserMessage(parts=_question_parts(intake, workspace, policy)))
+    if not policy.tools:
+        return tuple(messages), None
+    update = environment_update(workspace, prompts, policy.webpage_env_update_limit)
     messages.append(UserMessage.of_text(update))
     return tuple(messages), update
 
