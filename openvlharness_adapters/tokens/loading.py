@@ -91,7 +91,11 @@ def _load(named: str) -> Tokenizer:
 
 def _from_hub(name: str) -> str:
     """Path of the file in the local cache, where it is put if it is not there yet; the hub's variables are obeyed."""
-    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
 
     cached = try_to_load_from_cache(name, FILE)
-    return cached if isinstance(cached, str) else hf_hub_download(name, FILE)
+    if isinstance(cached, str):
+        return cached
+    if constants.HF_HUB_OFFLINE:
+        raise FileNotFoundError("not in the hub's cache, and HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids a download")
+    return hf_hub_download(name, FILE)
