@@ -1,4 +1,4 @@
-"""The suite of the ChatModel port, bound to the Chat Completions adapter, plain and streamed, and to the scripted double.
+"""The suite of the ChatModel port, bound to the adapters of both protocols, plain and streamed, and to the scripted double.
 
 The planner cannot be told what to say: what holds of every reply is checked of its own.
 """
@@ -6,57 +6,77 @@ The planner cannot be told what to say: what holds of every reply is checked of 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
 
+import attrs
 import pytest
 
 from contracts.ports.chat_model import CannotStage, ChatModelContract, ReplyContract
 from openvlharness_adapters.http.connections import open_client
 from openvlharness_adapters.models.chat_completions import ChatCompletionsModel
 from openvlharness_adapters.models.embedded_planner import EmbeddedPlanner
+from openvlharness_adapters.models.responses import ResponsesModel
+from openvlharness_adapters.models.served import ServedModel
 from openvlharness_core.errors import ContextLengthError, ModelRefusedError, ModelUnavailableError
 from openvlharness_core.messages import ModelReply
 from openvlharness_core.profile import ModelProfile
 from openvlharness_core.testing.models import ScriptedModel, saying
 from openvlharness_core.testing.time import FakeClock
-from tests.support.chat_server import ChatServer, Completion, Hang, Respond, Script, reply_to_payload
+from tests.support import chat_server, responses_server
+from tests.support.chat_server import ChatServer, Completion, Hang, Respond, Script
+from tests.support.responses_server import ResponsesServer
 
 
-class ChatStage:
-    """Chat Completions models in front of a scripted server."""
+@attrs.frozen
+class Protocol:
+    """One protocol: its adapter, its scripted server, and how that server spells a reply."""
 
-    def __init__(self, resources: contextlib.AsyncExitStack, *, stream: bool) -> None:
+    model: type[ServedModel]
+    server: type[ChatServer]
+    payload: Callable[[ModelReply], dict[str, Any]]
+
+
+CHAT = Protocol(ChatCompletionsModel, ChatServer, chat_server.reply_to_payload)
+RESPONSES = Protocol(ResponsesModel, ResponsesServer, responses_server.reply_to_payload)
+
+
+class ServedStage:
+    """Models of one protocol in front of a scripted server."""
+
+    def __init__(self, protocol: Protocol, resources: contextlib.AsyncExitStack, *, stream: bool) -> None:
+        self.protocol = protocol
         self.resources = resources
         self.stream = stream
         self.server: ChatServer | None = None
 
-    async def _model(self, script: Script) -> ChatCompletionsModel:
-        self.server = await self.resources.enter_async_context(ChatServer(script))
-        return ChatCompletionsModel(
+    async def _model(self, script: Script) -> ServedModel:
+        self.server = await self.resources.enter_async_context(self.protocol.server(script))
+        return self.protocol.model(
             client=await self.resources.enter_async_context(open_client()),
             endpoint=self.server.endpoint,
-            profile=ModelProfile(alias="generic-chat", model_id="m"),
+            profile=ModelProfile(alias="generic", model_id="m"),
             clock=FakeClock(),
             retry=0,
             stream=self.stream,
         )
 
-    async def that_replies(self, replies: Sequence[ModelReply]) -> ChatCompletionsModel:
-        return await self._model([Completion(reply_to_payload(reply)) for reply in replies])
+    async def that_replies(self, replies: Sequence[ModelReply]) -> ServedModel:
+        return await self._model([Completion(self.protocol.payload(reply)) for reply in replies])
 
-    async def that_answers(self, times: int) -> ChatCompletionsModel:
+    async def that_answers(self, times: int) -> ServedModel:
         return await self.that_replies([ModelReply(text="x", finish_reason="stop")] * times)
 
-    async def that_is_away(self) -> ChatCompletionsModel:
+    async def that_is_away(self) -> ServedModel:
         return await self._model([Respond.error(503, "overloaded")])
 
-    async def that_refuses(self) -> ChatCompletionsModel:
+    async def that_refuses(self) -> ServedModel:
         return await self._model([Respond.error(401, "no such key")])
 
-    async def that_is_full(self) -> ChatCompletionsModel:
+    async def that_is_full(self) -> ServedModel:
         return await self._model([Respond.error(400, "too long", code="context_length_exceeded")])
 
-    async def that_never_answers(self) -> ChatCompletionsModel:
+    async def that_never_answers(self) -> ServedModel:
         return await self._model([Hang()])
 
     async def until_asked(self) -> None:
@@ -68,14 +88,24 @@ class ChatStage:
         await self.server.until(lambda server: server.departed == 1)
 
 
-class TestChatCompletionsModel(ChatModelContract):
+class ServedModelContract(ChatModelContract):
+    protocol: Protocol
+
     @pytest.fixture(params=[False, True], ids=["plain", "streamed"])
-    async def stage(self, request: pytest.FixtureRequest) -> AsyncIterator[ChatStage]:
+    async def stage(self, request: pytest.FixtureRequest) -> AsyncIterator[ServedStage]:
         async with contextlib.AsyncExitStack() as resources:
-            stage = ChatStage(resources, stream=request.param)
+            stage = ServedStage(self.protocol, resources, stream=request.param)
             yield stage
             if stage.server is not None:
                 stage.server.assert_spent()
+
+
+class TestChatCompletionsModel(ServedModelContract):
+    protocol = CHAT
+
+
+class TestResponsesModel(ServedModelContract):
+    protocol = RESPONSES
 
 
 class ScriptedStage:

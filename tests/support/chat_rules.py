@@ -114,20 +114,20 @@ def _tool_faults(body: dict[str, Any]) -> Iterator[str]:
             yield "tools: expected functions with parameters"
 
 
-def through_messages(raw: bytes) -> bytes:
+def through_messages(raw: bytes, field: str = "messages") -> bytes:
     """A body up to the end of its last message."""
     text = raw.decode()
-    start = text.index('"messages":') + len('"messages":')
+    start = text.index(f'"{field}":') + len(f'"{field}":')
     _, end = json.JSONDecoder().raw_decode(text, start)
     return text[: end - 1].encode()
 
 
-def prefix_fault(last: bytes, now: bytes) -> str | None:
+def prefix_fault(last: bytes, now: bytes, field: str = "messages") -> str | None:
     """Why `now` does not begin with all that `last` said, although it has more messages; `None` if it does."""
-    before, after = json.loads(last)["messages"], json.loads(now)["messages"]
+    before, after = json.loads(last)[field], json.loads(now)[field]
     if len(after) <= len(before) or after[: min(2, len(before))] != before[:2]:
         return None  # another conversation, or the same one again
-    kept = through_messages(last)
+    kept = through_messages(last, field)
     if now.startswith(kept):
         return None
     same = next(n for n, (a, b) in enumerate(zip(kept, now, strict=False)) if a != b)

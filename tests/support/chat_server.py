@@ -27,7 +27,7 @@ import socket
 import struct
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 
@@ -189,6 +189,9 @@ class ChatServer:
         departed: requests whose client left before they were answered.
     """
 
+    path: ClassVar[str] = PATH
+    conversation: ClassVar[str] = "messages"
+
     script: Script
     strict: bool = attrs.field(default=True, kw_only=True)
     prefix: bool = attrs.field(default=True, kw_only=True)
@@ -212,7 +215,7 @@ class ChatServer:
 
     @property
     def endpoint(self) -> str:
-        return self.base_url + PATH
+        return self.base_url + self.path
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, self.host, 0, limit=2**20)
@@ -306,7 +309,7 @@ class ChatServer:
         match step:
             case Completion(payload):
                 if request.json.get("stream"):
-                    step = Respond(200, as_events(payload), {"Content-Type": "text/event-stream"})
+                    step = Respond(200, self._events(payload), {"Content-Type": "text/event-stream"})
                 else:
                     step = Respond(200, json.dumps(payload).encode())
             case Reset(after):
@@ -335,7 +338,7 @@ class ChatServer:
         return True
 
     async def _step(self, request: Recorded) -> Step:
-        if request.method != "POST" or request.path.partition("?")[0] != PATH:
+        if request.method != "POST" or request.path.partition("?")[0] != self.path:
             return Respond.error(404, f"no route for {request.method} {request.path}")
         if self.strict and (faults := self._faults(request)):
             self.violations += [f"request {request.number}: {fault}" for fault in faults]
@@ -354,10 +357,17 @@ class ChatServer:
             body = request.json
         except ValueError as problem:
             return [f"no JSON: {problem}"]
-        faults = list(faults_of(body))
+        faults = list(self._rules(body))
         if self.prefix and not faults:
-            opening = json.dumps(body["messages"][:2])
-            if (last := self._last.get(opening)) is not None and (fault := prefix_fault(last, request.body)):
+            opening = json.dumps(body[self.conversation][:2])
+            last = self._last.get(opening)
+            if last is not None and (fault := prefix_fault(last, request.body, self.conversation)):
                 faults.append(fault)
             self._last[opening] = request.body
         return faults
+
+    def _rules(self, body: dict[str, Any]) -> Iterator[str]:
+        return faults_of(body)
+
+    def _events(self, payload: Mapping[str, Any]) -> bytes:
+        return as_events(payload)
