@@ -17,7 +17,7 @@ class Spent:
     """One reply's usage under the role that asked for it.
 
     Attributes:
-        role: `orchestrator`, `coding`, `auxiliary`, `judge` or a tool's own word.
+        role: `orchestrator`, `coding`, `auxiliary`, `judge`, `search` for credits, or a tool's own word.
         model: the model that was asked, if known.
         usage: the flat usage.
     """
@@ -25,6 +25,20 @@ class Spent:
     role: str
     model: str | None = None
     usage: Usage = attrs.field(factory=dict, hash=False)
+
+
+SEARCH_ROLE = "search"
+_CREDITS = "search_credits"
+
+
+def search_credits(number: float) -> Spent:
+    """Credits of a search service, which are no tokens: reports count them with the tool that spent them."""
+    return Spent(role=SEARCH_ROLE, usage={_CREDITS: number})
+
+
+def credits_in(spent: Spent) -> float | None:
+    """The credits of what `search_credits` made; `None` for tokens."""
+    return spent.usage.get(_CREDITS, 0) if spent.role == SEARCH_ROLE else None
 
 
 _LARGEST = 1e300

@@ -173,8 +173,13 @@ def _binding() -> Schema:
 
 
 def _usage() -> Schema:
-    tool = record({"calls": COUNT, "failed": COUNT, "seconds": NUMBER})
-    return record({"total": _USAGE, "roles": entries(_USAGE), "tools": entries(tool)})
+    tool = record(
+        {"calls": COUNT, "failed": COUNT, "seconds": NUMBER, "search_credits": NUMBER}, optional=["search_credits"]
+    )
+    money = record({"total": or_null(NUMBER), "roles": entries(or_null(NUMBER)), "prices": entries(_USAGE)})
+    return record(
+        {"total": _USAGE, "roles": entries(_USAGE), "tools": entries(tool), "money": money}, optional=["money"]
+    )
 
 
 def _turn() -> Schema:

@@ -75,6 +75,7 @@ class ReportReader:
             seconds=whole["seconds"].number(),
             turns=tuple(_turn(place) for place in private["turns"].items()),
             fixed_tokens=private["fixed_tokens"].optional(Place.whole),
+            prices=_prices(whole["usage"]),
         )
         _agree(whole, report)
         return report
@@ -197,6 +198,13 @@ def _stop_error(place: Place) -> StopError:
 
 def _model_name(place: Place) -> ModelName:
     return ModelName(alias=place["alias"].text(), model_id=place["model_id"].text(), protocol=place["protocol"].text())
+
+
+def _prices(usage: Place) -> dict[str, dict[str, float]]:
+    """By role; money is told only where there are any."""
+    if "money" not in usage.object():
+        return {}
+    return {role: prices.numbers() for role, prices in usage["money"]["prices"].entries()}
 
 
 def _page(handle: str, place: Place) -> PageRecord:

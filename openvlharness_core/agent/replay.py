@@ -207,7 +207,8 @@ def _compared(report: Report, state: TurnState) -> Iterator[Difference]:
     """The record against the state at the end: trajectory, answer, then memory."""
     ended = state.stop_reason is not None
     yield from step_differences(report.steps, state.steps)
-    now = report_of(state if ended else attrs.evolve(state, stop_reason="cancelled"), report.model, report.seconds)
+    end = state if ended else attrs.evolve(state, stop_reason="cancelled")
+    now = report_of(end, report.model, report.seconds, report.prices)
     yield from differences(_question(report), _question(now), "question")
     if ended:
         yield from differences(report.answer, now.answer, "answer")

@@ -16,9 +16,10 @@ from openvlharness_core.memory.bindings import Binding
 from openvlharness_core.memory.images import ImageRecord, Lineage
 from openvlharness_core.memory.webpages import PageRecord
 from openvlharness_core.messages import ImagePart, Part
+from openvlharness_core.money import Prices, costs_of, total_of
 from openvlharness_core.pictures import EncodedImage
 from openvlharness_core.question import Exchange
-from openvlharness_core.usage import summed
+from openvlharness_core.usage import Usage, credits_in, summed
 
 REPORT_SCHEMA = "openvlharness.report/1"
 
@@ -82,6 +83,7 @@ class Report:
         seconds: from the question to the end.
         turns: what else is known of each turn, in order; the reply that ended the question may have none.
         fixed_tokens: tokens of opening, tools and framing, if they were counted.
+        prices: money per million tokens of the models that were asked, by role; without any, no money is told.
     """
 
     task_id: str | None
@@ -97,24 +99,37 @@ class Report:
     seconds: float
     turns: tuple[TurnRecord, ...] = ()
     fixed_tokens: int | None = None
+    prices: Mapping[str, Prices] = attrs.field(factory=dict, hash=False)
 
     @property
     def usage(self) -> dict[str, Any]:
-        """Summed usage: `total`, the same under `roles`, and calls and seconds of each tool under `tools`."""
-        spent: dict[str, list[Mapping[str, float]]] = {}
+        """Summed usage: `total`, the same under `roles`, calls, seconds and search credits of each tool under `tools`.
+
+        Where there are prices, `money` says what `roles` and all of them cost (null where it cannot be told), and by
+        which `prices`.
+        """
+        spent: dict[str, list[Usage]] = {}
         tools: dict[str, dict[str, float]] = {}
         for step in self.steps:
             if isinstance(step, ModelStep):
                 spent.setdefault("orchestrator", []).append(step.usage)
             elif isinstance(step, ToolStep):
-                for each in step.result.usage:
-                    spent.setdefault(each.role, []).append(each.usage)
                 row = tools.setdefault(step.tool, {"calls": 0, "failed": 0, "seconds": 0.0})
                 row["calls"] += 1
                 row["failed"] += not step.result.ok
                 row["seconds"] += step.seconds
+                for each in step.result.usage:
+                    if (searched := credits_in(each)) is None:
+                        spent.setdefault(each.role, []).append(each.usage)
+                    else:
+                        row["search_credits"] = row.get("search_credits", 0) + searched
         roles = {role: summed(usages) for role, usages in spent.items()}
-        return {"total": summed(roles.values()), "roles": roles, "tools": tools}
+        usage: dict[str, Any] = {"total": summed(roles.values()), "roles": roles, "tools": tools}
+        if self.prices:
+            costs = {role: costs_of(usages, self.prices.get(role)) for role, usages in spent.items()}
+            prices = {role: dict(each) for role, each in self.prices.items()}
+            usage["money"] = {"total": total_of(costs.values()), "roles": costs, "prices": prices}
+        return usage
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, with file names relative to the report's directory."""
@@ -142,8 +157,8 @@ class Report:
         return whole
 
 
-def report_of(state: TurnState, model: ModelName, seconds: float) -> Report:
-    """The report of a question that has ended."""
+def report_of(state: TurnState, model: ModelName, seconds: float, prices: Mapping[str, Prices] | None = None) -> Report:
+    """The report of a question that has ended; `prices` by role."""
     assert state.intake is not None, "a report needs a question"
     assert state.stop_reason is not None, "a report needs an end"
     return Report(
@@ -160,6 +175,7 @@ def report_of(state: TurnState, model: ModelName, seconds: float) -> Report:
         seconds=seconds,
         turns=tuple(TurnRecord(extras=turn.assistant.extras, tokens=turn.tokens) for turn in state.turns),
         fixed_tokens=state.fixed_tokens,
+        prices=prices or {},
     )
 
 

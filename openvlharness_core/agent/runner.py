@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -46,6 +46,7 @@ from openvlharness_core.capabilities.toolset import Toolset
 from openvlharness_core.errors import ContextLengthError, HarnessError, ModelError, ScriptError
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import ModelRequest
+from openvlharness_core.money import Prices
 from openvlharness_core.pictures import ImageLimits
 from openvlharness_core.ports.clock import Clock
 from openvlharness_core.ports.fetcher import ImageFetcher
@@ -73,6 +74,7 @@ class MainAgent:
         limits: what pictures the model takes.
         remote_images: whether a remote picture is shown downloaded or by its URL.
         model_name: what reports call the model.
+        prices: money per million tokens of the models behind each role, for reports.
     """
 
     model: ChatModel
@@ -88,6 +90,7 @@ class MainAgent:
     limits: ImageLimits = ImageLimits()
     remote_images: Literal["download", "pass_url"] = "download"
     model_name: ModelName = ModelName()
+    prices: Mapping[str, Prices] = attrs.field(factory=dict, hash=False)
 
     async def answer(
         self,
@@ -205,7 +208,8 @@ class _Run:
                 effect = effect_of(state, self.policy)
                 self._trace_effect(effect)
                 if isinstance(effect, Finish):
-                    yield Finished(report=report_of(state, self.agent.model_name, self._elapsed()))
+                    report = report_of(state, self.agent.model_name, self._elapsed(), self.agent.prices)
+                    yield Finished(report=report)
                     return
                 event = watch.interruption() or await self._perform(effect, state, watch)
 
