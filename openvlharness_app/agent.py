@@ -59,6 +59,7 @@ async def open_agent(config: Config) -> AsyncIterator[MainAgent]:
     """
     with _opened(config) as container:
         try:
+            await container.offload().run(container.token_counter)  # a tokenizer may take a while, and the loop may not
             yield container.agent()
         finally:
             await container.lifetime().close()

@@ -9,7 +9,6 @@ import attrs
 from openvlharness_app.backends import PACKAGED_BACKENDS
 from openvlharness_app.faults import Fault
 from openvlharness_app.settings import Settings
-from openvlharness_core.profile import ModelProfile
 
 BACKENDS_HERE = (
     "embedded_camera",
@@ -23,16 +22,14 @@ BACKENDS_HERE = (
     "zoom_in_image_by_bbox",
 )
 """Packaged backends that can be built."""
-ADAPTERS_HERE = ("chat_completions", "embedded")
-"""Model protocols that can be spoken."""
 
 
-def unavailable(settings: Settings, profile: ModelProfile) -> tuple[Fault, ...]:
+def unavailable(settings: Settings) -> tuple[Fault, ...]:
     """One fault for each thing that the configuration selects and that is not there."""
-    return tuple(_faults(settings, profile))
+    return tuple(_faults(settings))
 
 
-def _faults(settings: Settings, profile: ModelProfile) -> Iterator[Fault]:
+def _faults(settings: Settings) -> Iterator[Fault]:
     here = f"one that this version brings ({', '.join(BACKENDS_HERE)}) or a plug-in's"
     tools = settings.capabilities.tools
     for field in attrs.fields(type(tools)):
@@ -40,12 +37,9 @@ def _faults(settings: Settings, profile: ModelProfile) -> Iterator[Fault]:
         for role, name in () if choice is None else attrs.asdict(choice).items():
             if name in PACKAGED_BACKENDS and name not in BACKENDS_HERE:
                 yield Fault(key=f"capabilities.tools.{field.name}.{role}", expected=here, got=str(name))
-    model = f"services.models.{settings.agent.model_service}"
-    if profile.adapter not in ADAPTERS_HERE:
-        expected = f"a profile with one of the protocols {', '.join(ADAPTERS_HERE)}"
-        yield Fault(key=f"{model}.alias", expected=expected, got=f"{profile.alias} with {profile.adapter}")
     if settings.orchestrator.return_token_ids:
-        yield Fault(key=f"{model}.return_token_ids", expected="false in this version", got="true")
+        key = f"services.models.{settings.agent.model_service}.return_token_ids"
+        yield Fault(key=key, expected="false in this version", got="true")
     for name in BACKENDS_HERE:
         entry = getattr(settings.services.tools, name)
         if getattr(entry, "server_url", None) is not None:

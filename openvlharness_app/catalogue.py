@@ -48,7 +48,7 @@ def selected_tools(settings: Settings) -> list[dict[str, Any]]:
     """The tools that a configuration selects, in the words that its model reads."""
     from openvlharness_app.building.models import profile_of, prompt_bundle
 
-    prompts = prompt_bundle(profile_of(settings))
+    prompts = prompt_bundle(settings, profile_of(settings))
     return [_row(capability, prompts) for capability in selected_capabilities(settings)]
 
 

@@ -26,13 +26,13 @@ class AgentContainer(containers.DeclarativeContainer):
     settings = providers.Dependency(instance_of=Settings)
     lifetime = providers.Singleton(Lifetime)
     profile = providers.Singleton(models.profile_of, settings)
-    prompts = providers.Singleton(models.prompt_bundle, profile)
+    prompts = providers.Singleton(models.prompt_bundle, settings, profile)
     service_client = providers.Singleton(services.service_client, lifetime)
 
     clock = providers.Singleton(services.system_clock)
     offload = providers.Singleton(services.offload_threads, lifetime)
     tracer: providers.Provider[object] = providers.Object(None)
-    token_counter: providers.Provider[object] = providers.Object(None)
+    token_counter = providers.Singleton(models.token_counter, settings, profile, tracer)
     image_codec = providers.Singleton(services.pillow_codec, settings)
     image_fetcher = providers.Singleton(services.image_fetcher, settings, offload, clock, lifetime)
     report_store = providers.Singleton(services.report_store, offload)
@@ -41,7 +41,7 @@ class AgentContainer(containers.DeclarativeContainer):
     zoom_backend = providers.Singleton(backends.zoom_backend, settings, image_codec, offload)
     ocr_backend = providers.Singleton(backends.ocr_backend, settings, image_codec, offload)
     code_generator = providers.Singleton(
-        models.code_generator, settings, profile, prompts, service_client.provider, clock, tracer
+        models.code_generator, settings, prompts, service_client.provider, clock, tracer
     )
     code_executor = providers.Singleton(backends.code_executor, settings)
     evidence_renderer = providers.Singleton(services.evidence_renderer, image_codec)
@@ -95,7 +95,7 @@ def build_container(config: Settings | str | os.PathLike[str] | Mapping[str, obj
         ConfigurationError: every fault of the configuration, or everything it selects that this version does not bring.
     """
     settings = config if isinstance(config, Settings) else load_agent_config(config)
-    faults = unavailable(settings, models.profile_of(settings))
+    faults = unavailable(settings)
     if faults:
         raise ConfigurationError(faults)
     return AgentContainer(settings=settings)

@@ -13,7 +13,7 @@ from openvlharness_core import Difference, Report, Toolset, replay
 def differences(report: Report, settings: Settings) -> tuple[Difference, ...]:
     """Everything that today's engine would do otherwise than the report says."""
     profile = profile_of(settings)
-    prompts = prompt_bundle(profile)
+    prompts = prompt_bundle(settings, profile)
     toolset = Toolset(selected_capabilities(settings))
     policy = turn_policy(settings, profile, prompts)
     return replay(report, toolset, policy, pillow_codec(settings), profile.image_limits)

@@ -1,7 +1,8 @@
-"""The orchestrator, and who writes programs."""
+"""The orchestrator, who counts its tokens, and who writes programs."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,27 @@ from openvlharness_app.building.plugins import find_plugin
 from openvlharness_app.building.services import HttpClient
 from openvlharness_app.service_settings import ModelSettings
 from openvlharness_app.settings import Settings
-from openvlharness_core import ChatModel, Clock, CodeGenerator, ModelName, ModelProfile, PromptBundle, Tracer
+from openvlharness_core import (
+    ChatModel,
+    Clock,
+    CodeGenerator,
+    ModelName,
+    ModelProfile,
+    PromptBundle,
+    TokenCounter,
+    Tracer,
+)
+from openvlharness_core.errors import TokenizerUnavailableError
 
 if TYPE_CHECKING:
     from openvlharness_adapters.http.retry import Wait
+    from openvlharness_adapters.models.chat_completions import ChatCompletionsModel
+    from openvlharness_adapters.models.responses import ResponsesModel
+
+_log = logging.getLogger(__name__)
 
 FIXED_GENERATION_TOKENS = 4096
+FIXED_GENERATION_EFFORT = "medium"
 FIXED_GENERATION_SECONDS = 600.0
 _GENERATION_OPTIONS = (
     "max_tokens",
@@ -28,22 +44,25 @@ _GENERATION_OPTIONS = (
     "reasoning_effort",
     "service_tier",
 )
+_ANY_EFFORT = ModelProfile(alias="generic-chat").reasoning_efforts
 
 
-def profile_of(settings: Settings) -> ModelProfile:
-    """The orchestrator's profile, with the model id that its entry sets."""
+def profile_of(settings: Settings, service: str | None = None) -> ModelProfile:
+    """The profile of a model service, the orchestrator's by default, with the model id that its entry sets."""
     from openvlharness_app.registry import load_profiles
 
-    profile = load_profiles(settings.models.registry_paths)[settings.orchestrator.alias]
-    model_id = settings.orchestrator.model_id or profile.model_id
-    return attrs.evolve(profile, model_id=model_id)
+    entry = settings.services.models[service or settings.agent.model_service]
+    profile = load_profiles(settings.models.registry_paths)[entry.alias]
+    return attrs.evolve(profile, model_id=entry.model_id or profile.model_id)
 
 
-def prompt_bundle(profile: ModelProfile) -> PromptBundle:
-    """The packaged texts with the profile's system prompt."""
+def prompt_bundle(settings: Settings, profile: ModelProfile) -> PromptBundle:
+    """The packaged texts with the profile's system prompt, for the tools that are selected."""
     from openvlharness_app.prompts import load_prompt_bundle
 
-    return load_prompt_bundle(profile.prompt_bundle)
+    tools = settings.capabilities.tools
+    selected = frozenset(field.name for field in attrs.fields(type(tools)) if getattr(tools, field.name) is not None)
+    return load_prompt_bundle(profile.prompt_bundle, selected)
 
 
 def chat_model(
@@ -59,8 +78,12 @@ def chat_model(
 
         return EmbeddedPlanner()
     entry = settings.orchestrator
-    options = {name: value for name in _GENERATION_OPTIONS if (value := getattr(entry, name)) is not None}
-    return _over_http(entry, profile, options, entry.timeout, client, clock, tracer)
+    return _over_http(entry, profile, _options(entry), entry.timeout, client, clock, tracer)
+
+
+def _options(entry: ModelSettings) -> dict[str, object]:
+    """The generation options that an entry sets."""
+    return {name: value for name in _GENERATION_OPTIONS if (value := getattr(entry, name)) is not None}
 
 
 def _over_http(
@@ -73,15 +96,15 @@ def _over_http(
     tracer: Tracer | None,
 ) -> ChatModel:
     from openvlharness_adapters.http.endpoints import endpoint_of
-    from openvlharness_adapters.models.chat_completions import ENDPOINT, ChatCompletionsModel
 
     def tell(wait: Wait) -> None:
         if tracer is not None:
             tracer.note("", "retry_wait", str(wait))
 
-    return ChatCompletionsModel(
+    make, suffix = _protocol(profile)
+    return make(
         client=client(),
-        endpoint=endpoint_of(str(entry.base), ENDPOINT),
+        endpoint=endpoint_of(str(entry.base), suffix),
         profile=profile,
         key=entry.key.reveal(),
         options=options,
@@ -93,9 +116,39 @@ def _over_http(
     )
 
 
+def _protocol(profile: ModelProfile) -> tuple[type[ChatCompletionsModel | ResponsesModel], str]:
+    """Who speaks the profile's protocol, and what that protocol adds to a base."""
+    if profile.adapter == "responses":
+        from openvlharness_adapters.models import responses
+
+        return responses.ResponsesModel, responses.ENDPOINT
+    from openvlharness_adapters.models import chat_completions
+
+    return chat_completions.ChatCompletionsModel, chat_completions.ENDPOINT
+
+
+def token_counter(settings: Settings, profile: ModelProfile, tracer: Tracer | None) -> TokenCounter | None:
+    """Who counts the orchestrator's requests; `None` where the provider enforces its limit.
+
+    A tokenizer that cannot be loaded is told to the tracer, or else to the log, and the provider enforces.
+    """
+    if profile.context_policy != "local_tokens" or settings.agent.max_context_length is None:
+        return None
+    from openvlharness_adapters.tokens import open_counter
+
+    try:
+        return open_counter(profile)
+    except TokenizerUnavailableError as error:
+        text = f"{error}; tokens are not counted here, the provider enforces its limit"
+        if tracer is not None:
+            tracer.note("", "tokenizer", text)
+        else:
+            _log.warning(text)
+        return None
+
+
 def code_generator(
     settings: Settings,
-    profile: ModelProfile,
     prompts: PromptBundle,
     client: Callable[[], HttpClient],
     clock: Clock,
@@ -105,27 +158,47 @@ def code_generator(
     plugin: CodeGenerator | None = find_plugin(settings, "coding", role="generator")
     if plugin is not None:
         return plugin
+    profile = profile_of(settings, _coding_service(settings))
     if profile.adapter == "embedded":
         from openvlharness_adapters.models.embedded_code import TemplateCodeGenerator
 
         return TemplateCodeGenerator()
     from openvlharness_adapters.models.code_generator import SingleShotGenerator
 
-    entry, choice = settings.orchestrator, settings.services.tools.python_coding_agent
-    if choice is not None and choice.generation == "inherit":
-        model = chat_model(settings, profile, client, clock, tracer)
-    else:
-        options: dict[str, object] = {"max_tokens": FIXED_GENERATION_TOKENS}
-        if entry.reasoning_effort is not None:  # a model that thinks; others refuse the option
-            options["reasoning_effort"] = "medium"
-        model = _over_http(entry, profile, options, FIXED_GENERATION_SECONDS, client, clock, tracer)
+    entry = settings.services.models[_coding_service(settings)]
+    options = _options(entry) if _inherits(settings) else _fixed_options(entry, profile)
+    model = _over_http(entry, profile, options, generation_seconds(settings), client, clock, tracer)
     return SingleShotGenerator(model=model, prompts=prompts, model_name=profile.model_id)
+
+
+def _coding_service(settings: Settings) -> str:
+    choice = settings.services.tools.python_coding_agent
+    return (choice.model_service if choice is not None else None) or settings.agent.model_service
+
+
+def _inherits(settings: Settings) -> bool:
+    choice = settings.services.tools.python_coding_agent
+    return choice is not None and choice.generation == "inherit"
+
+
+def _fixed_options(entry: ModelSettings, profile: ModelProfile) -> dict[str, object]:
+    options: dict[str, object] = {"max_tokens": FIXED_GENERATION_TOKENS}
+    # Levels of its own tell of a model that thinks. The profiles for any model list every level, for models that may
+    # refuse the option; there the entry says whether this one thinks.
+    thinks = entry.reasoning_effort is not None or profile.reasoning_efforts != _ANY_EFFORT
+    if (
+        thinks
+        and "reasoning_effort" in profile.allowed_options
+        and FIXED_GENERATION_EFFORT in profile.reasoning_efforts
+    ):
+        options["reasoning_effort"] = FIXED_GENERATION_EFFORT
+    return options
 
 
 def generation_seconds(settings: Settings) -> float:
     """How long writing one program may take."""
-    choice = settings.services.tools.python_coding_agent
-    return settings.orchestrator.timeout if choice and choice.generation == "inherit" else FIXED_GENERATION_SECONDS
+    entry = settings.services.models[_coding_service(settings)]
+    return entry.timeout if _inherits(settings) else FIXED_GENERATION_SECONDS
 
 
 def model_name(settings: Settings, profile: ModelProfile) -> ModelName:

@@ -21,7 +21,10 @@ def _say(text: str, *, fg: str | None = None, dim: bool | None = None) -> None:
 
 
 class WaitPrinter:
-    """A tracer that tells of waits before another attempt, so that nobody sits before a silent terminal."""
+    """A tracer that tells of waits before another attempt, so that nobody sits before a silent terminal.
+
+    What will go otherwise than configured, such as counting without a tokenizer, has a line too.
+    """
 
     def event(self, question_id: str, event: Event) -> None:
         """Steps are shown as they are streamed."""
@@ -30,8 +33,8 @@ class WaitPrinter:
         """Likewise."""
 
     def note(self, question_id: str, kind: str, text: str) -> None:
-        """A line for a wait."""
-        if kind == "retry_wait":
+        """A line for a wait, or for a missing tokenizer."""
+        if kind in {"retry_wait", "tokenizer"}:
             _say(f"    {excerpt(text, 2 * _WIDTH)}", dim=True)
 
 

@@ -1,6 +1,7 @@
 """Texts that a model reads, as files beside this one, and the door through which they become a `PromptBundle`.
 
-A bundle is `<name>_system.txt`, which is its own, with `user_prefix.txt` and `texts.yaml`, which all bundles share.
+A bundle is `<name>_system.txt`, which is its own, with `user_prefix.txt` and `texts.yaml`, which all bundles share. Lines
+may depend on the selected tools: see `composing`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from openvlharness_app.faults import Unfit
+from openvlharness_app.prompts.composing import CAPABILITIES, composed, condition_faults
 from openvlharness_app.yaml_lines import parse_yaml
 from openvlharness_core.prompts import PromptBundle, PromptBundleError
 
@@ -23,8 +25,12 @@ def bundle_names() -> tuple[str, ...]:
 
 
 @cache
-def load_prompt_bundle(name: str) -> PromptBundle:
-    """The bundle called `name`, read once.
+def load_prompt_bundle(name: str, tools: frozenset[str] = CAPABILITIES) -> PromptBundle:
+    """The bundle called `name`, read once for each selection of tools.
+
+    Args:
+        name: one of `bundle_names()`.
+        tools: keys of the capabilities that the model is offered; the texts speak of no other.
 
     Raises:
         PromptBundleError: no such bundle, a file that cannot be read, or texts that do not make a bundle; every fault
@@ -42,8 +48,12 @@ def load_prompt_bundle(name: str) -> PromptBundle:
     if faults:
         raise PromptBundleError(tuple(faults))
     own = {"system": _text(f"{name}{_SYSTEM}"), "user_prefix": _text("user_prefix.txt")}
+    whole = texts | own
+    faults = [f"prompts/{key}: {fault}" for key, text in whole.items() for fault in condition_faults(text)]
+    if faults:
+        raise PromptBundleError(tuple(faults))
     try:
-        return PromptBundle(texts | own)
+        return PromptBundle({key: composed(text, tools) for key, text in whole.items()})
     except PromptBundleError as error:
         raise PromptBundleError(tuple(f"prompts/{fault}" for fault in error.faults)) from None
 
