@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal
 
 import attrs
 
-from openvlharness_app.faults import ConfigurationError, Fault, Unfit, located, type_of
+from openvlharness_app.faults import ConfigurationError, Fault, Unfit, located, nearest, shown, type_of
 from openvlharness_app.kinds import Kind, NonNegativeNumber, Omittable, PositiveInt, Ratio, String
+from openvlharness_app.prompts import bundle_names
 from openvlharness_app.service_settings import ReasoningEffort
 from openvlharness_app.structuring import structured
 from openvlharness_app.yaml_lines import Document, parse_yaml, read_text
@@ -185,7 +186,16 @@ def _read(document: Document, defaults: Mapping[str, object], file: str) -> Regi
             continue
         entry, faulty = structured({**defaults, **fields}, ProfileFields)
         misfits += [((alias, *path), unfit) for path, unfit in faulty]
-        if entry is not None:
+        if entry is not None and (unfit := _bundle_misfit(entry.prompt_bundle)) is not None:
+            misfits.append(((alias, "prompt_bundle"), unfit))
+        elif entry is not None:
             profiles[alias] = entry.as_profile(alias)
     broken = frozenset(str(path[0]) for path, _ in misfits if path)
     return RegistryFile(profiles=profiles, broken=broken, faults=located(misfits, tree, document.lines, file))
+
+
+def _bundle_misfit(name: str) -> Unfit | None:
+    known = bundle_names()
+    if name in known:
+        return None
+    return Unfit(f"one of {', '.join(known)}", shown(name), suggestion=nearest(name, known))

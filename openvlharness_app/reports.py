@@ -12,22 +12,29 @@ from openvlharness_core import Checkpoint, Report, SavedFileError
 
 SETTINGS_FILE = "settings.json"
 """The settings that a question ran under, without keys, so that a replay needs nothing else."""
+PROFILES_FILE = "profiles.json"
+"""What the aliases in those settings stood for, so that a report says under which rules its model was asked."""
 
 
 def save_report(report: Report, directory: str | os.PathLike[str], *, settings: Settings | None = None) -> None:
-    """Write `report.json` with its pictures and arrays, and the settings if given; all or nothing.
+    """Write `report.json` with its pictures and arrays, and the settings and resolved profiles if given; all or nothing.
 
     Raises:
         SavedFileError: it cannot be written; what was there stays.
     """
     from openvlharness_adapters.files.report_store import write_report
+    from openvlharness_app.resolved import resolved_profiles
     from openvlharness_app.settings_mapping import settings_to_mapping
 
     beside = {}
     if settings is not None:
-        text = json.dumps(settings_to_mapping(settings), ensure_ascii=False, indent=2) + "\n"
-        beside[SETTINGS_FILE] = text.encode()
-    write_report(report, Path(directory), beside=beside, without=(SETTINGS_FILE,))
+        beside[SETTINGS_FILE] = _json(settings_to_mapping(settings))
+        beside[PROFILES_FILE] = _json(resolved_profiles(settings))
+    write_report(report, Path(directory), beside=beside, without=(SETTINGS_FILE, PROFILES_FILE))
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
 
 
 def load_report(location: str | os.PathLike[str]) -> Report:

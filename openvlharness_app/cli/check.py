@@ -12,12 +12,19 @@ from openvlharness_app.cli.options import print_json
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print the faults as JSON.")
 def command(file: str, as_json: bool) -> None:
-    """Check FILE: its keys, values and variables, and that what it selects can be built. Exit code 2 if not."""
+    """Check FILE: its keys, values and variables, and that what it selects can be built. Exit code 2 if not.
+
+    A judge's file is checked as such.
+    """
     from openvlharness_app.container import build_container
     from openvlharness_app.faults import ConfigurationError
+    from openvlharness_app.judge import is_judge_file, load_judge_config
 
     try:
-        build_container(file)
+        if is_judge_file(file):
+            load_judge_config(file)
+        else:
+            build_container(file)
     except ConfigurationError as error:
         faults = error.faults
     else:
