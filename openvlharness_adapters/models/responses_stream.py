@@ -62,7 +62,8 @@ class _Gathered:
         item = event.get("item")
         if kind in _LAST:
             self.ended = True
-            self.response = {"status": kind.removeprefix("response."), **self.response}
+            if kind != "response.completed" and not self.response.get("status"):
+                self.response = {**self.response, "status": kind.removeprefix("response.")}
         elif kind == "response.output_item.added" and isinstance(item, Mapping):
             self._item(event).announced = item
         elif kind == "response.output_item.done" and isinstance(item, Mapping):
