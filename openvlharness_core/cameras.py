@@ -47,6 +47,7 @@ class CameraTrajectory:
 
     Attributes:
         intrinsics: float32 (N, 3, 3), each for its picture's pixels; x grows along the first row, the last is 0, 0, 1.
+            The picture's corner is 0, 0, as with boxes, and the middle of its first pixel 0.5, 0.5.
         extrinsics_w2c: float32 (N, 3, 4), world to camera; the first need not be the identity.
         sizes_hw: (height, width) of each picture.
         is_metric: whether translations are in metres; otherwise their scale is unknown.

@@ -68,7 +68,8 @@ def depth_at(depth: Mapping[str, Any] | ArrayLike, x: float, y: float) -> float:
 def unproject(depth: Mapping[str, Any] | ArrayLike, intrinsics: ArrayLike) -> NDArray[np.float64]:
     """The point of every pixel in camera axes (x right, y down, z forward), shape (height, width, 3).
 
-    Pixel (x, y) stands for the ray through x, y of the intrinsics, as the models count that depth maps come from.
+    As with boxes, the picture's corner is 0, 0: `points[row, column]` lies on the ray through the middle of its pixel, at
+    x = column + 0.5, y = row + 0.5 of the intrinsics.
 
     Args:
         depth: a `depth_result` binding or its array.
@@ -81,7 +82,7 @@ def unproject(depth: Mapping[str, Any] | ArrayLike, intrinsics: ArrayLike) -> ND
     if not np.isfinite(matrix).all() or np.linalg.det(matrix) == 0:
         raise ValueError(f"expected intrinsics that can be inverted, got {matrix.tolist()}")
     rows, columns = np.mgrid[: plane.shape[0], : plane.shape[1]].astype(np.float64)
-    rays = np.stack([columns, rows, np.ones_like(plane)], axis=-1) @ np.linalg.inv(matrix).T
+    rays = np.stack([columns + 0.5, rows + 0.5, np.ones_like(plane)], axis=-1) @ np.linalg.inv(matrix).T
     points: NDArray[np.float64] = rays * plane[..., None]
     return points
 

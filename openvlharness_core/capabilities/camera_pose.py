@@ -39,7 +39,7 @@ _PARAMETERS = object_schema(
     ("image_ids",),
 )
 _NOTES = {
-    "intrinsics": "(N, 3, 3), each for its image's pixels",
+    "intrinsics": "(N, 3, 3), each for its image's pixels; the image's corner is (0, 0), the middle of its first pixel (0.5, 0.5)",
     "extrinsics": "(N, 3, 4), world-to-camera [R | t]; the first need not be the identity; centre = -R.T @ t",
     "sizes": "[height, width] of each image",
     "is_metric": "whether translations are metres; otherwise their scale is unknown",

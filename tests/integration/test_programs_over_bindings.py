@@ -131,8 +131,8 @@ print(round(float(np.linalg.norm(centres[0] - centres[1])), 4))
 print(depth_at(depth_result, 10, 9), depth_at(depth_result["depth_meters"], 40.5, 28.5))
 """,
     )
-    first = np.array([(9.5 - 30) / 50 * 2, (8.5 - 20) / 50 * 2, 2])
-    second = np.array([(39.5 - 30) / 50 * 4, (27.5 - 20) / 50 * 4, 4])
+    first = np.array([(10 - 30) / 50 * 2, (9 - 20) / 50 * 2, 2])
+    second = np.array([(40 - 30) / 50 * 4, (28 - 20) / 50 * 4, 4])
     distance, depths = said.splitlines()
     assert float(distance) == pytest.approx(float(np.linalg.norm(first - second)), abs=0.02)
     assert depths == "2.0 4.0"

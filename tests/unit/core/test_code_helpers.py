@@ -117,15 +117,15 @@ def test_points_project_back_to_their_pixels(fx: float, fy: float, cx: float, cy
     assert np.allclose(points[..., 2], plane)
     projected = points @ matrix.T
     rows, columns = np.mgrid[:4, :5]
-    assert np.allclose(projected[..., 0], columns * plane, atol=1e-6 * (1 + depth) * fx)
-    assert np.allclose(projected[..., 1], rows * plane, atol=1e-6 * (1 + depth) * fy)
+    assert np.allclose(projected[..., 0], (columns + 0.5) * plane, atol=1e-6 * (1 + depth) * fx)
+    assert np.allclose(projected[..., 1], (rows + 0.5) * plane, atol=1e-6 * (1 + depth) * fy)
 
 
 def test_axes_of_points_are_right_down_and_forward() -> None:
-    points = unproject(np.full((21, 31), 2.0), [[10, 0, 15], [0, 10, 10], [0, 0, 1]])
-    assert points[10, 15].tolist() == [0, 0, 2]
-    assert points[10, 25].tolist() == [2, 0, 2]
-    assert points[20, 15].tolist() == [0, 2, 2]
+    points = unproject(np.full((21, 31), 2.0), [[10, 0, 15.5], [0, 10, 10.5], [0, 0, 1]])
+    assert points[10, 15] == pytest.approx([0, 0, 2])
+    assert points[10, 25] == pytest.approx([2, 0, 2])
+    assert points[20, 15] == pytest.approx([0, 2, 2])
 
 
 @pytest.mark.parametrize("matrix", [np.eye(4), np.zeros((3, 3)), np.full((3, 3), np.nan), [1, 2, 3]])
