@@ -10,6 +10,7 @@ from openvlharness_adapters.imaging import data_urls
 from openvlharness_adapters.imaging.cache import DecodedPictures, Pixels
 from openvlharness_adapters.imaging.decoding import decode
 from openvlharness_adapters.imaging.encoding import encoded, fits, fitted
+from openvlharness_adapters.imaging.focal import carried_exif
 from openvlharness_adapters.imaging.formats.layout import Layout
 from openvlharness_adapters.imaging.normalising import Normalised
 from openvlharness_adapters.imaging.scanning import scan
@@ -66,7 +67,7 @@ class PillowCodec:
             full = EncodedImage(data=data, media_type=layout.media_type, size_hw=layout.upright_hw)
         else:
             assert found is not None
-            full = encoded(found.image, layout.media_type, found.icc_profile)
+            full = encoded(found.image, layout.media_type, found.icc_profile, carried_exif(data))
         sent = full
         if not fits(full.size_hw, limits):
             found = found or decode(layout)

@@ -2,7 +2,8 @@
 
 EXIF tells it in one of two ways: as the lens of a film camera that sees as much, compared by the diagonal of its 24 x 36
 mm frame; or as the lens itself in millimetres, with the number of pixels to a length on the sensor. Both speak of the
-picture as it was taken: a crop of another shape has lost them, while a copy that is smaller has not.
+picture as it was taken: a crop of another shape has lost them, while a copy that is smaller, or turned, has not. Nothing
+here depends on which side is up: a picture that is turned by its orientation tag keeps the length of its lens in pixels.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import math
 import struct
 from collections.abc import Iterator
 
+from PIL import Image
+from PIL.TiffImagePlugin import IFDRational
+
 from openvlharness_core.pictures import EncodedImage
 
 _FILM_DIAGONAL_MM = math.hypot(24, 36)
@@ -18,6 +22,8 @@ _SAME_SHAPE = 0.02  # relative difference of ratios that rounding explains
 _EXIF_IFD, _FOCAL_LENGTH, _WIDTH, _HEIGHT = 0x8769, 0x920A, 0xA002, 0xA003
 _PLANE_X, _PLANE_UNIT, _FILM_FOCAL = 0xA20E, 0xA210, 0xA405
 _MM_OF_UNIT = {1: 25.4, 2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}  # 1 is "no unit", which cameras write for inches
+_CARRIED = (_FOCAL_LENGTH, _WIDTH, _HEIGHT, _PLANE_X, _PLANE_UNIT, _FILM_FOCAL)
+_ORDERS = {b"II*\0": "<", b"MM\0*": ">"}
 _SIZES = {1: 1, 3: 2, 4: 4, 5: 8, 9: 4, 10: 8}
 
 
@@ -42,7 +48,7 @@ def focal_px(image: EncodedImage) -> float | None:
 
 
 def exif_block(data: bytes) -> bytes | None:
-    """The TIFF structure that holds a file's EXIF data: of JPEG, PNG and WebP, else `None`."""
+    """The TIFF structure that holds a file's EXIF data: of JPEG, PNG, WebP and TIFF, else `None`."""
     if data.startswith(b"\xff\xd8"):
         return _of_jpeg(data)
     if data.startswith(b"\x89PNG"):
@@ -50,7 +56,23 @@ def exif_block(data: bytes) -> bytes | None:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         found = next((body for kind, body in _chunks(data, 12, "<") if kind == b"EXIF"), None)
         return found[6:] if found is not None and found.startswith(b"Exif\0\0") else found
-    return None
+    return data if data[:4] in _ORDERS else None
+
+
+def carried_exif(data: bytes) -> bytes | None:
+    """An EXIF block for a copy of a picture that holds nothing but what `focal_px` needs, if the file tells any of it.
+
+    The copy may be turned and shrunk; neither orientation nor anything that speaks of people or places goes along.
+    """
+    block = exif_block(data)
+    tags = {tag: value for tag, value in _tags(block).items() if tag in _CARRIED} if block is not None else {}
+    if not (tags.get(_FILM_FOCAL) or (tags.get(_FOCAL_LENGTH) and tags.get(_PLANE_X))):
+        return None
+    exif = Image.Exif()
+    exif.get_ifd(_EXIF_IFD).update(
+        {tag: IFDRational(value) if tag in (_FOCAL_LENGTH, _PLANE_X) else round(value) for tag, value in tags.items()}
+    )
+    return exif.tobytes()
 
 
 def _of_jpeg(data: bytes) -> bytes | None:
@@ -78,7 +100,7 @@ def _chunks(data: bytes, at: int, order: str) -> Iterator[tuple[bytes, bytes]]:
 
 def _tags(block: bytes) -> dict[int, float]:
     """Numbers of the first directory and of the one for the camera, by tag; what is damaged is left out."""
-    order = {b"II*\0": "<", b"MM\0*": ">"}.get(block[:4])
+    order = _ORDERS.get(block[:4])
     if order is None or len(block) < 8:
         return {}
     (start,) = struct.unpack_from(f"{order}I", block, 4)
