@@ -44,8 +44,16 @@ def open_counter(profile: ModelProfile, *, timeout_seconds: float = 60.0) -> Tok
         PictureRule.of(profile)  # said before anything is downloaded
     except ValueError as problem:
         raise TokenizerUnavailableError(named, f"profile {profile.alias}: {problem}") from problem
-    tokenizer = _within(timeout_seconds, named, lambda: _load(named))
-    return TokenizerCounter(tokenizer=tokenizer, profile=profile)
+    return TokenizerCounter(tokenizer=open_tokenizer(named, timeout_seconds=timeout_seconds), profile=profile)
+
+
+def open_tokenizer(named: str, revision: str | None = None, *, timeout_seconds: float = 60.0) -> Tokenizer:
+    """A tokenizer by its path or hub name, of one revision where the hub has several; blocks like `open_counter`.
+
+    Raises:
+        TokenizerUnavailableError: it cannot be loaded in that time.
+    """
+    return _within(timeout_seconds, named, lambda: _load(named, revision))
 
 
 def _within(seconds: float, named: str, load: Callable[[], Tokenizer]) -> Tokenizer:
@@ -76,7 +84,7 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def _load(named: str) -> Tokenizer:
+def _load(named: str, revision: str | None) -> Tokenizer:
     from tokenizers import Tokenizer  # an extra, and 40 ms that only counting needs
 
     path = Path(named).expanduser()
@@ -85,17 +93,17 @@ def _load(named: str) -> Tokenizer:
     if not path.is_file():
         if path.suffix == ".json" or path.is_absolute() or named.startswith((".", "~")):
             raise FileNotFoundError(f"no file {path}")
-        path = Path(_from_hub(named))
+        path = Path(_from_hub(named, revision))
     return Tokenizer.from_file(str(path))
 
 
-def _from_hub(name: str) -> str:
+def _from_hub(name: str, revision: str | None) -> str:
     """Path of the file in the local cache, where it is put if it is not there yet; the hub's variables are obeyed."""
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
 
-    cached = try_to_load_from_cache(name, FILE)
+    cached = try_to_load_from_cache(name, FILE, revision=revision)
     if isinstance(cached, str):
         return cached
     if constants.HF_HUB_OFFLINE:
         raise FileNotFoundError("not in the hub's cache, and HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids a download")
-    return hf_hub_download(name, FILE)
+    return hf_hub_download(name, FILE, revision=revision)

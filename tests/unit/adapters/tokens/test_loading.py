@@ -77,7 +77,7 @@ def test_a_profile_without_a_picture_rule_is_said_before_anything_is_loaded() ->
 def test_loading_that_does_not_end_is_left(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, release = threading.Event(), threading.Event()
 
-    def hang(_: str) -> object:
+    def hang(*_: object) -> object:
         begun.set()
         release.wait()
         raise OSError("released at last")
@@ -94,7 +94,7 @@ def test_what_is_no_exception_is_said_too(file: Path, monkeypatch: pytest.Monkey
     class Panic(BaseException):
         """As the Rust side raises it."""
 
-    def panic(_: str) -> object:
+    def panic(*_: object) -> object:
         raise Panic("index out of bounds")
 
     monkeypatch.setattr(loading, "_load", panic)
