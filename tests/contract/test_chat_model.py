@@ -6,39 +6,21 @@ The planner cannot be told what to say: what holds of every reply is checked of 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Sequence
 
-import attrs
 import pytest
 
 from contracts.ports.chat_model import CannotStage, ChatModelContract, ReplyContract
 from openvlharness_adapters.http.connections import open_client
-from openvlharness_adapters.models.chat_completions import ChatCompletionsModel
 from openvlharness_adapters.models.embedded_planner import EmbeddedPlanner
-from openvlharness_adapters.models.responses import ResponsesModel
 from openvlharness_adapters.models.served import ServedModel
 from openvlharness_core.errors import ContextLengthError, ModelRefusedError, ModelUnavailableError
 from openvlharness_core.messages import ModelReply
 from openvlharness_core.profile import ModelProfile
 from openvlharness_core.testing.models import ScriptedModel, saying
 from openvlharness_core.testing.time import FakeClock
-from tests.support import chat_server, responses_server
-from tests.support.chat_server import ChatServer, Completion, Hang, Respond, Script
-from tests.support.responses_server import ResponsesServer
-
-
-@attrs.frozen
-class Protocol:
-    """One protocol: its adapter, its scripted server, and how that server spells a reply."""
-
-    model: type[ServedModel]
-    server: type[ChatServer]
-    payload: Callable[[ModelReply], dict[str, Any]]
-
-
-CHAT = Protocol(ChatCompletionsModel, ChatServer, chat_server.reply_to_payload)
-RESPONSES = Protocol(ResponsesModel, ResponsesServer, responses_server.reply_to_payload)
+from tests.support.chat_server import ChatServer, Hang, Respond, Script
+from tests.support.protocols import CHAT, RESPONSES, Protocol
 
 
 class ServedStage:
@@ -62,7 +44,7 @@ class ServedStage:
         )
 
     async def that_replies(self, replies: Sequence[ModelReply]) -> ServedModel:
-        return await self._model([Completion(self.protocol.payload(reply)) for reply in replies])
+        return await self._model([self.protocol.step(reply) for reply in replies])
 
     async def that_answers(self, times: int) -> ServedModel:
         return await self.that_replies([ModelReply(text="x", finish_reason="stop")] * times)

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import attrs
 import httpx
 import orjson
 import pytest
 
-from openvlharness_adapters.models import chat_reply, chat_stream, responses_reply, responses_stream
-from openvlharness_adapters.models.chat_completions import ChatCompletionsModel
 from openvlharness_adapters.models.event_stream import stream_events
-from openvlharness_adapters.models.responses import ResponsesModel
 from openvlharness_adapters.models.served import ServedModel
 from openvlharness_core import errors
 from openvlharness_core.messages import (
@@ -40,46 +35,11 @@ from openvlharness_core.messages import (
 from openvlharness_core.pictures import EncodedImage
 from openvlharness_core.profile import ModelProfile
 from openvlharness_core.testing.time import FakeClock
-from tests.support import chat_rules, chat_server, responses_rules, responses_server
 from tests.support.chat_rules import prefix_fault
 from tests.support.official_types import refusals_of
+from tests.support.protocols import PROTOCOLS
 
 FOLDER = Path(__file__).resolve().parents[2] / "contracts" / "transcripts"
-
-
-@attrs.frozen(kw_only=True)
-class Spoken:
-    """One protocol: its adapter's parts, its rules, and how its scripted server spells a reply."""
-
-    model: type[ServedModel]
-    read: Callable[[object], ModelReply]
-    gathered: Callable[[Iterable[object]], object]
-    faults_of: Callable[[dict[str, Any]], Iterable[str]]
-    payload: Callable[[ModelReply], dict[str, Any]]
-    as_events: Callable[[dict[str, Any]], bytes]
-    conversation: str
-
-
-PROTOCOLS = {
-    "chat_completions": Spoken(
-        model=ChatCompletionsModel,
-        read=chat_reply.reply_from_wire,
-        gathered=chat_stream.gathered,
-        faults_of=chat_rules.faults_of,
-        payload=chat_server.reply_to_payload,
-        as_events=chat_server.as_events,
-        conversation="messages",
-    ),
-    "responses": Spoken(
-        model=ResponsesModel,
-        read=responses_reply.reply_from_wire,
-        gathered=responses_stream.gathered,
-        faults_of=responses_rules.faults_of,
-        payload=responses_server.reply_to_payload,
-        as_events=responses_server.as_events,
-        conversation="input",
-    ),
-}
 TRANSCRIPTS = [
     (protocol, path.stem, json.loads(path.read_text(encoding="utf-8")))
     for protocol in PROTOCOLS
