@@ -16,7 +16,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openvlharness_app.presets import preset_names, preset_text
+from openvlharness_app.presets import agent_preset_names, preset_text
 from openvlharness_app.schema import SCHEMA_FILE, configuration_schema, schema_text
 from tests.unit.app.configurations import changed, faults_of, paper, small
 from tests.unit.app.test_configuration_reference import ROWS, Row
@@ -59,7 +59,7 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     assert json.loads(target.read_text()) == configuration_schema()
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", agent_preset_names())
 def test_presets_are_valid(name: str) -> None:
     assert _errors(yaml.safe_load(preset_text(name))) == []
 

@@ -8,13 +8,13 @@ import attrs
 import yaml
 
 from openvlharness_app.loading import load_agent_config, settings_from_yaml
-from openvlharness_app.presets import load_preset, preset_names
+from openvlharness_app.presets import agent_preset_names, load_preset
 from openvlharness_app.secret import Secret
 from openvlharness_app.settings import Settings
 from openvlharness_app.settings_mapping import settings_to_mapping
-from tests.unit.app.configurations import changed, load, paper, small
+from tests.unit.app.configurations import PAPER_ENVIRONMENT, changed, load, paper, small
 
-ENVIRONMENT = {"MODEL_BASE_URL": "http://models:8000", "MODEL_NAME": "org/model", "MODEL_API_KEY": "sk-1"}
+ENVIRONMENT = PAPER_ENVIRONMENT | {"MODEL_NAME": "org/model"}
 
 
 def _without_keys(settings: Settings) -> Settings:
@@ -23,7 +23,7 @@ def _without_keys(settings: Settings) -> Settings:
 
 
 def test_presets_come_back() -> None:
-    for name in preset_names():
+    for name in agent_preset_names():
         settings = load_preset(name, ENVIRONMENT)
         again = load_agent_config(settings_to_mapping(settings), {})
         assert again == _without_keys(settings)
