@@ -76,6 +76,7 @@ def preset_variables(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found for line in lines for found in _PLACEHOLDER.findall(line)))
 
 
+@functools.cache
 def preset_gaps(name: str) -> tuple[Fault, ...]:
     """What an agent's preset selects and this version does not bring; such a preset loads and is refused when built."""
     from openvlharness_app.availability import unavailable
