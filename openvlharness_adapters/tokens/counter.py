@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import attrs
 import orjson
 
-from openvlharness_adapters.models.chat_wire import REASONING_FIELDS, tools_to_wire
+from openvlharness_adapters.models import chat_wire, responses_wire
 from openvlharness_adapters.tokens.picture_rule import PictureRule
 from openvlharness_core.messages import (
     AssistantMessage,
@@ -85,7 +85,10 @@ class TokenizerCounter:
 
     def _tools(self, tools: Sequence[ToolSpec]) -> int:
         """Templates write the offered tools with Python's own separators, not as compactly as they are sent."""
-        return self._text(json.dumps(orjson.loads(tools_to_wire(tools)))) if tools else 0
+        if not tools:
+            return 0
+        wire = responses_wire.tools_to_wire(tools) if self._as_items else chat_wire.tools_to_wire(tools)
+        return self._text(json.dumps(orjson.loads(wire)))
 
     def _message(self, message: Message) -> int:
         if (kept := self._messages.get(message)) is None:
@@ -101,15 +104,20 @@ class TokenizerCounter:
             case AssistantMessage():
                 return self._assistant(message)
             case ToolMessage(text=text, parts=parts):
-                evidence = self._parts(parts) + (0 if self._as_items else MESSAGE_TOKENS) if parts else 0
-                return MESSAGE_TOKENS + self._text(text) + evidence
+                return self._answer(text, parts)
         raise TypeError(f"message: expected a message, got {type(message).__name__}")
+
+    def _answer(self, text: str, parts: tuple[Part, ...]) -> int:
+        """The answer to a call: one item that holds the evidence too, or a message with a user message behind it."""
+        if self._as_items:
+            return MESSAGE_TOKENS + self._parts((TextPart(text=text), *parts) if text else parts)
+        return MESSAGE_TOKENS + self._text(text) + (MESSAGE_TOKENS + self._parts(parts) if parts else 0)
 
     def _assistant(self, message: AssistantMessage) -> int:
         """One message; or, as items, what is said, what was thought and each call."""
         said = [message.text] if message.text else []
         said += self._replayed(message)
-        items = len(said) + len(message.calls) if self._as_items else 1
+        items = max(1, len(said) + len(message.calls)) if self._as_items else 1
         return MESSAGE_TOKENS * items + sum(map(self._text, said)) + sum(map(self._call, message.calls))
 
     def _call(self, call: VirtualCall) -> int:
@@ -126,14 +134,14 @@ class TokenizerCounter:
             return
         kept: dict[str, object] = orjson.loads(message.extras)
         if message.reasoning is not None:
-            kept |= {name: message.reasoning for name in REASONING_FIELDS if name not in kept}
+            kept |= {name: message.reasoning for name in chat_wire.REASONING_FIELDS if name not in kept}
         for name in self.profile.replay_fields:
             if name in kept:
                 yield value if isinstance(value := kept[name], str) else json.dumps(value)
 
     def _parts(self, parts: Sequence[Part]) -> int:
         texts = [part.text for part in parts if isinstance(part, TextPart)]
-        if len(texts) == len(parts) and not self._as_items:
+        if len(texts) == len(parts):
             return self._text("\n".join(texts))  # as it is sent, and as servers join texts themselves
         return sum(map(self._text, texts)) + sum(self._picture(part) for part in parts if isinstance(part, ImagePart))
 

@@ -33,10 +33,11 @@ def fit_tokens(turns: tuple[Turn, ...], fixed: int, budget: int, prompts: Prompt
     Raises:
         DoesNotFit: the opening, the newest update and the newest turn alone are over the budget.
     """
-    newest = newest_update(turns)
-    total = fixed + sum(_cost(turn, turn.form, position == newest) for position, turn in enumerate(turns))
-    if total <= budget:
+    if fixed + sum(_sent(turn) for turn in turns) <= budget:
         return turns
+    newest = newest_update(turns)
+    # Updates that an earlier compaction left, and that are no longer the newest, leave before anything else.
+    total = fixed + sum(_cost(turn, turn.form, position == newest) for position, turn in enumerate(turns))
     target = int(budget * ROOM)
     forms = [turn.form for turn in turns]
     for position, form in _shortenings(len(turns)):
@@ -48,7 +49,10 @@ def fit_tokens(turns: tuple[Turn, ...], fixed: int, budget: int, prompts: Prompt
             forms[position] = form
     if total > budget:
         raise DoesNotFit(f"{total} tokens of prompt where {budget} fit")
-    return tuple(turn.in_form(form, prompts) for turn, form in zip(turns, forms, strict=True))
+    return tuple(
+        turn.compacted(form, prompts, carries_newest_update=position == newest)
+        for position, (turn, form) in enumerate(zip(turns, forms, strict=True))
+    )
 
 
 def _shortenings(count: int) -> Iterator[tuple[int, Form]]:
@@ -58,9 +62,17 @@ def _shortenings(count: int) -> Iterator[tuple[int, Form]]:
             yield position, form
 
 
-def _cost(turn: Turn, form: Form, carries_newest_update: bool) -> int:
+def _sent(turn: Turn) -> int:
+    """Tokens of a turn as it stands."""
     assert turn.tokens is not None, "counted before it is fitted"
-    return turn.tokens.of(form) + (turn.tokens.update if carries_newest_update or form is Form.WHOLE else 0)
+    return turn.tokens.of(turn.form) + (0 if turn.update_gone else turn.tokens.update)
+
+
+def _cost(turn: Turn, form: Form, carries_newest_update: bool) -> int:
+    """Tokens of a turn once it is compacted to `form`."""
+    assert turn.tokens is not None, "counted before it is fitted"
+    stays = not turn.update_gone and (carries_newest_update or form is Form.WHOLE)
+    return turn.tokens.of(form) + (turn.tokens.update if stays else 0)
 
 
 def fit_pictures(
@@ -75,15 +87,23 @@ def fit_pictures(
         return turns
     total = in_opening + sum(turn.pictures for turn in turns)
     fitted = list(turns)
+    newest = newest_update(turns)
     for position, turn in enumerate(turns):
         if total <= limit:
             break
         if turn.pictures:
             total -= turn.pictures
-            fitted[position] = turn.in_form(Form.PICTURES_AS_LINES, prompts)
+            fitted[position] = turn.compacted(Form.PICTURES_AS_LINES, prompts, carries_newest_update=position == newest)
     return tuple(fitted)
 
 
 def fallback(turns: tuple[Turn, ...], prompts: PromptBundle) -> tuple[Turn, ...]:
     """Without counts: every turn but the newest in its one-line form."""
-    return (*(turn.in_form(Form.ONE_LINE, prompts) for turn in turns[:-1]), *turns[-1:])
+    newest = newest_update(turns)
+    return (
+        *(
+            turn.compacted(Form.ONE_LINE, prompts, carries_newest_update=position == newest)
+            for position, turn in enumerate(turns[:-1])
+        ),
+        *turns[-1:],
+    )

@@ -51,6 +51,7 @@ class Turn:
         update: the Environment Update, if one was due.
         tail: nudge or final instruction, if one was due.
         form: how much of it is sent now.
+        update_gone: whether the update has left; like a form, it never returns.
         shown: the messages of that form, without update and tail.
         tokens: counts of its forms, once counted.
     """
@@ -61,6 +62,7 @@ class Turn:
     update: UserMessage | None = None
     tail: UserMessage | None = None
     form: Form = Form.WHOLE
+    update_gone: bool = False
     shown: tuple[Message, ...] = attrs.field()
     tokens: TurnTokens | None = None
 
@@ -79,9 +81,20 @@ class Turn:
             return self
         return attrs.evolve(self, form=form, shown=form_of(self, form, prompts))
 
-    def messages(self, newest_update: bool) -> tuple[Message, ...]:
-        """What is sent of it; a compacted turn keeps its update only if that is the newest."""
-        update = (self.update,) if self.update and (newest_update or self.form is Form.WHOLE) else ()
+    def compacted(self, form: Form, prompts: PromptBundle, *, carries_newest_update: bool) -> Turn:
+        """The turn in a shorter form, and without its update unless the turn is whole or the update the newest.
+
+        An update that stays although its turn is compacted leaves with the next compaction, not as soon as there is a
+        newer one: in between, what has been sent stays the beginning of what is sent.
+        """
+        turn = self.in_form(form, prompts)
+        if turn.update is None or turn.update_gone or turn.form is Form.WHOLE or carries_newest_update:
+            return turn
+        return attrs.evolve(turn, update_gone=True)
+
+    def messages(self) -> tuple[Message, ...]:
+        """What is sent of it."""
+        update = (self.update,) if self.update and not self.update_gone else ()
         tail = (self.tail,) if self.tail and self.form is not Form.GONE else ()
         return (*self.shown, *update, *tail)
 
@@ -130,8 +143,4 @@ def newest_update(turns: tuple[Turn, ...]) -> int | None:
 
 def conversation(opening: tuple[Message, ...], turns: tuple[Turn, ...]) -> tuple[Message, ...]:
     """Everything that is sent: the opening, then each turn in its form."""
-    newest = newest_update(turns)
-    messages = list(opening)
-    for position, turn in enumerate(turns):
-        messages += turn.messages(position == newest)
-    return tuple(messages)
+    return (*opening, *(message for turn in turns for message in turn.messages()))

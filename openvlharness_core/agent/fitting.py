@@ -20,10 +20,10 @@ def before_request(state: TurnState, policy: TurnPolicy) -> TurnState:
 
 
 def with_turns(state: TurnState, turns: tuple[Turn, ...], reason: str) -> TurnState:
-    """The state with compacted turns, and a step that says so if any changed its form."""
-    forms = tuple(turn.form.name.lower() for turn in turns)
-    if forms == tuple(turn.form.name.lower() for turn in state.turns):
+    """The state with compacted turns, and a step that says so if any changed its form or lost its update."""
+    if all(now is before for now, before in zip(turns, state.turns, strict=True)):
         return state
+    forms = tuple(turn.form.name.lower() for turn in turns)
     step = CompactionStep(iteration=state.iteration, reason=reason, forms=forms)
     return attrs.evolve(state, turns=turns, steps=(*state.steps, step))
 

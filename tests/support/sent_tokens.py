@@ -10,6 +10,7 @@ import base64
 import json
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from math import isqrt
 from typing import Any
 
@@ -66,6 +67,7 @@ def _tools(body: dict[str, Any], tokenizer: Tokenizer) -> int:
     return _tokens(json.dumps(body["tools"]), tokenizer) if "tools" in body else 0
 
 
+@lru_cache(maxsize=4096)
 def _tokens(text: str, tokenizer: Tokenizer) -> int:
     return len(tokenizer.encode(text, add_special_tokens=False).ids)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import hypothesis
 import pytest
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from openvlharness_core.agent.compaction import DoesNotFit, fallback, fit_pictures, fit_tokens
 from openvlharness_core.agent.conversation import Form, Turn, TurnTokens, conversation, newest_update
 from openvlharness_core.agent.engine import advance
+from openvlharness_core.agent.fitting import with_turns
 from openvlharness_core.agent.protocol import ModelReplied, Started, TokensCounted
 from openvlharness_core.agent.state import Phase, TurnState, effect_of
 from openvlharness_core.agent.steps import CompactionStep
@@ -56,6 +58,13 @@ def counted(number: int, whole: int = 100, lines: int = 40, line: int = 10, upda
 
 def forms(turns: tuple[Turn, ...]) -> list[int]:
     return [int(each.form) for each in turns]
+
+
+def compacted(turns: tuple[Turn, ...], form: Form, newest: int) -> tuple[Turn, ...]:
+    """All of them in `form`; number `newest` carries the newest update."""
+    return tuple(
+        each.compacted(form, PROMPTS, carries_newest_update=number == newest) for number, each in enumerate(turns)
+    )
 
 
 def four() -> tuple[Turn, ...]:
@@ -126,12 +135,34 @@ def test_each_form_says_less() -> None:
 def test_the_newest_update_keeps_its_place() -> None:
     turns = (turn(1), turn(2), turn(3, update=False), turn(4, update=False))
     assert newest_update(turns) == 1
-    gone = tuple(each.in_form(Form.GONE, PROMPTS) for each in turns[:3])
+    gone = compacted(turns[:3], Form.GONE, newest=1)
     assert conversation((), (*gone, turns[3])) == (turns[1].update, turns[3].assistant, *turns[3].results)
-    lined = tuple(each.in_form(Form.PICTURES_AS_LINES, PROMPTS) for each in turns[:3])
+    lined = compacted(turns[:3], Form.PICTURES_AS_LINES, newest=1)
     said = [text_of(message) for message in conversation((), (*lined, turns[3]))]
     assert "update 1" not in said
     assert said.index("update 2") == 4
+
+
+def test_an_update_that_stayed_leaves_with_the_next_compaction_only() -> None:
+    turns = (counted(1), counted(2), attrs.evolve(counted(3, update=0), update=None))
+    once = fit_tokens(turns, 80, 250, PROMPTS)
+    assert [each.update_gone for each in once] == [True, False, False]
+    more = (*once, counted(4))
+    assert conversation((), more)[: len(conversation((), once))] == conversation((), once), "a newer one breaks nothing"
+    size = 80 + sum(each.tokens.of(each.form) for each in more if each.tokens) + 2 * 5
+    assert fit_tokens(more, 80, size, PROMPTS) is more
+    again = fit_tokens(more, 80, size - 1, PROMPTS)
+    assert [each.update_gone for each in again] == [True, True, False, False]
+
+
+def test_only_an_old_update_may_have_to_leave() -> None:
+    """Three quarters are reached by that alone; it is a compaction all the same, and a step says so."""
+    (lined,) = compacted((turn(1),), Form.ONE_LINE, newest=0)
+    state = TurnState(turns=(lined, turn(2)))
+    left = with_turns(state, fallback(state.turns, PROMPTS), "context_error")
+    assert [text_of(m) for m in conversation((), left.turns) if isinstance(m, UserMessage)] == ["update 2"]
+    assert [step.forms for step in left.steps if isinstance(step, CompactionStep)] == [("one_line", "whole")]
+    assert with_turns(left, fallback(left.turns, PROMPTS), "context_error") is left
 
 
 def test_an_old_update_in_a_whole_turn_stays() -> None:
@@ -142,8 +173,8 @@ def test_an_old_update_in_a_whole_turn_stays() -> None:
 def test_a_tail_leaves_only_with_its_turn() -> None:
     nudge = UserMessage.of_text("nudge")
     empty = Turn(assistant=AssistantMessage(text="hm"), tail=nudge)
-    assert empty.in_form(Form.ONE_LINE, PROMPTS).messages(False) == (empty.assistant, nudge)
-    assert empty.in_form(Form.GONE, PROMPTS).messages(False) == ()
+    assert empty.in_form(Form.ONE_LINE, PROMPTS).messages() == (empty.assistant, nudge)
+    assert empty.in_form(Form.GONE, PROMPTS).messages() == ()
 
 
 def test_the_newest_turn_stays_verbatim_when_the_fallback_shortens() -> None:
