@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dependency_injector import containers, providers
 
 from openvlharness_app.availability import unavailable
-from openvlharness_app.building import backends, models, services, tools
+from openvlharness_app.building import backends, models, remote, services, tools
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.lifetime import Lifetime
 from openvlharness_app.loading import load_agent_config
@@ -38,19 +38,23 @@ class AgentContainer(containers.DeclarativeContainer):
     report_store = providers.Singleton(services.report_store, offload)
 
     chat_model = providers.Singleton(models.chat_model, settings, profile, service_client.provider, clock, tracer)
+    remotes = providers.Singleton(
+        remote.Remotes, settings=settings, client=service_client.provider, clock=clock, tracer=tracer
+    )
     zoom_backend = providers.Singleton(backends.zoom_backend, settings, image_codec, offload)
-    ocr_backend = providers.Singleton(backends.ocr_backend, settings, image_codec, offload)
-    code_generator = providers.Singleton(
+    ocr_backend = providers.Singleton(backends.ocr_backend, settings, remotes, image_codec, offload)
+    local_code_generator = providers.Singleton(
         models.code_generator, settings, prompts, service_client.provider, clock, tracer
     )
+    code_generator = providers.Singleton(remote.code_generator, remotes, local_code_generator.provider)
     code_executor = providers.Singleton(backends.code_executor, settings)
     evidence_renderer = providers.Singleton(services.evidence_renderer, image_codec)
-    grounding_backend = providers.Singleton(backends.grounding_backend, settings, image_codec, offload)
-    depth_backend = providers.Singleton(backends.depth_backend, settings)
-    camera_backend = providers.Singleton(backends.camera_backend, settings, image_codec, offload)
-    text_search_backend = providers.Singleton(backends.text_search_backend, settings, offload)
-    image_search_backend = providers.Singleton(backends.image_search_backend, settings, image_codec, offload)
-    page_backend = providers.Singleton(backends.page_backend, settings, offload)
+    grounding_backend = providers.Singleton(backends.grounding_backend, settings, remotes, image_codec, offload)
+    depth_backend = providers.Singleton(backends.depth_backend, settings, remotes)
+    camera_backend = providers.Singleton(backends.camera_backend, settings, remotes, image_codec, offload)
+    text_search_backend = providers.Singleton(backends.text_search_backend, settings, remotes, offload)
+    image_search_backend = providers.Singleton(backends.image_search_backend, settings, remotes, image_codec, offload)
+    page_backend = providers.Singleton(backends.page_backend, settings, remotes, offload)
     toolset = providers.Singleton(
         tools.toolset,
         settings,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from openvlharness_app.backend_settings import EmbeddedSearchSettings
 from openvlharness_app.building.plugins import find_plugin, selected_name
+from openvlharness_app.building.remote import Remotes
 from openvlharness_app.faults import ConfigurationError, Fault
 from openvlharness_app.settings import Settings
 from openvlharness_core import (
@@ -34,8 +35,12 @@ def zoom_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> Zo
     return find_plugin(settings, "zoom") or InProcessZoom(codec=codec, offload=offload)
 
 
-def ocr_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> OcrBackend:
+def ocr_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, offload: Offload) -> OcrBackend:
     """The selected reader."""
+    if (caller := remotes.find("ocr")) is not None:
+        from openvlharness_adapters.router_client.backends import RemoteOcr
+
+        return RemoteOcr(caller)
     from openvlharness_adapters.backends.embedded.ocr import EmbeddedOcr
 
     return find_plugin(settings, "ocr") or EmbeddedOcr(pixels=codec.pixels, offload=offload)
@@ -55,8 +60,12 @@ def code_executor(settings: Settings) -> CodeExecutor:
     )
 
 
-def grounding_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> GroundingBackend:
+def grounding_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, offload: Offload) -> GroundingBackend:
     """Who finds things; words are found through the embedded reader, which loads nothing before it is asked."""
+    if (caller := remotes.find("grounding")) is not None:
+        from openvlharness_adapters.router_client.backends import RemoteGrounding
+
+        return RemoteGrounding(caller)
     from openvlharness_adapters.backends.embedded.grounding import EmbeddedGrounding
     from openvlharness_adapters.backends.embedded.ocr import EmbeddedOcr
 
@@ -65,12 +74,16 @@ def grounding_backend(settings: Settings, codec: PillowCodec, offload: Offload) 
     return plugin or EmbeddedGrounding(pixels=codec.pixels, offload=offload, ocr=reader)
 
 
-def depth_backend(settings: Settings) -> DepthBackend:
-    """Who estimates depth: a plug-in, since nothing that runs on any CPU can do it honestly from one picture.
+def depth_backend(settings: Settings, remotes: Remotes) -> DepthBackend:
+    """Who estimates depth: the router or a plug-in, since nothing that runs on any CPU does it honestly from one picture.
 
     Raises:
-        ConfigurationError: the configuration selects no plug-in.
+        ConfigurationError: the configuration names no router and selects no plug-in.
     """
+    if (caller := remotes.find("depth")) is not None:
+        from openvlharness_adapters.router_client.backends import RemoteDepth
+
+        return RemoteDepth(caller)
     plugin: DepthBackend | None = find_plugin(settings, "depth")
     if plugin is None:
         name = selected_name(settings, "depth") or "nothing"
@@ -78,8 +91,12 @@ def depth_backend(settings: Settings) -> DepthBackend:
     return plugin
 
 
-def camera_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> CameraBackend:
+def camera_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, offload: Offload) -> CameraBackend:
     """Who recovers how the camera moved."""
+    if (caller := remotes.find("camera_pose")) is not None:
+        from openvlharness_adapters.router_client.backends import RemoteCamera
+
+        return RemoteCamera(caller)
     from openvlharness_adapters.backends.embedded.camera import EmbeddedCamera
     from openvlharness_adapters.imaging.focal import focal_px
 
@@ -87,8 +104,12 @@ def camera_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> 
     return plugin or EmbeddedCamera(pixels=codec.pixels, offload=offload, focal=focal_px)
 
 
-def text_search_backend(settings: Settings, offload: Offload) -> TextSearchBackend:
+def text_search_backend(settings: Settings, remotes: Remotes, offload: Offload) -> TextSearchBackend:
     """Who searches by words."""
+    if (caller := remotes.find("text_search")) is not None:
+        from openvlharness_adapters.router_client.backends import RemoteTextSearch
+
+        return RemoteTextSearch(caller)
     from openvlharness_adapters.backends.embedded.corpus.text_search import EmbeddedTextSearch
 
     plugin: TextSearchBackend | None = find_plugin(settings, "text_search")
@@ -96,8 +117,14 @@ def text_search_backend(settings: Settings, offload: Offload) -> TextSearchBacke
     return plugin or EmbeddedTextSearch(corpus=corpus, offload=offload)
 
 
-def image_search_backend(settings: Settings, codec: PillowCodec, offload: Offload) -> ImageSearchBackend:
+def image_search_backend(
+    settings: Settings, remotes: Remotes, codec: PillowCodec, offload: Offload
+) -> ImageSearchBackend:
     """Who searches by a picture."""
+    if (caller := remotes.find("image_search")) is not None:
+        from openvlharness_adapters.router_client.backends import RemoteImageSearch
+
+        return RemoteImageSearch(caller)
     from openvlharness_adapters.backends.embedded.corpus.image_search import EmbeddedImageSearch
 
     plugin: ImageSearchBackend | None = find_plugin(settings, "image_search")
@@ -105,8 +132,12 @@ def image_search_backend(settings: Settings, codec: PillowCodec, offload: Offloa
     return plugin or EmbeddedImageSearch(corpus=corpus, pixels=codec.pixels, offload=offload)
 
 
-def page_backend(settings: Settings, offload: Offload) -> PageBackend:
+def page_backend(settings: Settings, remotes: Remotes, offload: Offload) -> PageBackend:
     """Who visits pages."""
+    if (caller := remotes.find("web_visit")) is not None:
+        from openvlharness_adapters.router_client.backends import RemotePages
+
+        return RemotePages(caller)
     from openvlharness_adapters.backends.embedded.corpus.pages import EmbeddedPages
 
     plugin: PageBackend | None = find_plugin(settings, "web_visit")

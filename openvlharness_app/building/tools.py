@@ -9,6 +9,7 @@ import attrs
 from openvlharness_app.backend_settings import LocalExecutorSettings
 from openvlharness_app.building.models import generation_seconds
 from openvlharness_app.building.plugins import selected_name
+from openvlharness_app.building.remote import find_router_seconds
 from openvlharness_app.settings import Settings
 from openvlharness_core import (
     CameraBackend,
@@ -112,13 +113,15 @@ def _coding(settings: Settings, backends: Backends) -> CodingCapability:
     return CodingCapability(
         generator=backends.generator(),
         executor=backends.executor(),
-        generation_timeout_seconds=generation_seconds(settings),
+        generation_timeout_seconds=find_router_seconds(settings) or generation_seconds(settings),
         deadline_seconds=local.timeout_seconds,
     )
 
 
 def _seconds(settings: Settings, capability: str) -> float:
-    """The deadline that the selected backend's entry sets."""
+    """The deadline that the selected backend's entry sets, or how long the router may take."""
+    if (through_router := find_router_seconds(settings)) is not None:
+        return through_router
     entry = getattr(settings.services.tools, selected_name(settings, capability) or "", None)
     return float(getattr(entry, "timeout_seconds", DEFAULT_SECONDS))
 

@@ -14,6 +14,8 @@ _COMMANDS = {
     "presets": "List the ready configurations.",
     "init": "Write a commented copy of a preset, to be changed.",
     "check": "Say everything that is wrong with a configuration.",
+    "router": "Serve the tools of a configuration to agents elsewhere.",
+    "serve": "Serve the embedded backends by themselves.",
     "corpus": "Index local documents and pictures for the embedded search.",
     "replay": "Feed a recorded report through today's engine and say what differs.",
 }

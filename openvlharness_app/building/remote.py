@@ -1,0 +1,95 @@
+"""Which backends are reached over a wire, and how: all that travel once there is a router, else those with an address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import attrs
+
+from openvlharness_app.building.plugins import selected_name
+from openvlharness_app.building.services import HttpClient
+from openvlharness_app.settings import Settings
+from openvlharness_core import Clock, CodeGenerator, Tracer
+
+if TYPE_CHECKING:
+    from openvlharness_adapters.http.retry import Wait
+    from openvlharness_adapters.router_client.caller import Caller
+    from openvlharness_adapters.router_client.posting import Poster
+
+LONGEST_WAIT_SECONDS = 30.0
+"""Between two attempts; see `http.retry`."""
+
+
+@attrs.frozen(kw_only=True)
+class Remotes:
+    """Finds who is asked over a wire.
+
+    Attributes:
+        settings: of this process; a router's own have no `services.client.base_url`.
+        client: opens the client for configured services.
+        clock: waits and limits.
+        tracer: told of waits.
+    """
+
+    settings: Settings
+    client: Callable[[], HttpClient]
+    clock: Clock
+    tracer: Tracer | None
+
+    def find(self, capability: str, role: str = "backend") -> Caller | None:
+        """How to reach the selected backend; `None` for one that runs in this process."""
+        name = selected_name(self.settings, capability, role)
+        if name is None:
+            return None
+        router = self.settings.services.client
+        if router.base_url is not None:
+            from openvlharness_adapters.router_client.router import RouterCaller
+
+            poster = self._poster(router.timeout_seconds, router.auth_token.reveal() if router.auth_token else "")
+            return RouterCaller(poster=poster, base_url=router.base_url, tool=name)
+        entry = getattr(self.settings.services.tools, name, None)
+        address = getattr(entry, "server_url", None)
+        if entry is None or not address or not name.startswith("embedded_"):
+            return None
+        from openvlharness_adapters.router_client.raw import RawCaller
+
+        url = f"{address[0].rstrip('/')}/embedded/{capability}"
+        return RawCaller(poster=self._poster(entry.timeout_seconds, ""), url=url, tool=name)
+
+    def _poster(self, timeout_seconds: float, token: str) -> Poster:
+        from openvlharness_adapters.router_client.posting import Poster
+
+        return Poster(
+            client=self.client(),
+            clock=self.clock,
+            token=token,
+            retry=self.settings.services.client.retry,
+            timeout_seconds=timeout_seconds,
+            on_wait=self._tell,
+        )
+
+    def _tell(self, wait: Wait) -> None:
+        if self.tracer is not None:
+            self.tracer.note("", "retry_wait", str(wait))
+
+
+def code_generator(remotes: Remotes, local: Callable[[], CodeGenerator]) -> CodeGenerator:
+    """Who writes programs: behind the router if there is one, else in this process."""
+    caller = remotes.find("coding", "generator")
+    if caller is None:
+        return local()
+    from openvlharness_adapters.router_client.backends import RemoteCodeGenerator
+
+    return RemoteCodeGenerator(caller)
+
+
+def find_router_seconds(settings: Settings) -> float | None:
+    """How long a call through the router may take, all attempts and waits together; `None` without a router.
+
+    A backend's own deadline runs over there, from the moment it has a seat; how long it waits for one, nobody knows.
+    """
+    client = settings.services.client
+    if client.base_url is None:
+        return None
+    return client.timeout_seconds * (1 + client.retry) + LONGEST_WAIT_SECONDS * client.retry
