@@ -40,9 +40,6 @@ def _faults(settings: Settings) -> Iterator[Fault]:
                 continue  # the router's own matter
             if name in PACKAGED_BACKENDS and name not in BACKENDS_HERE:
                 yield Fault(key=f"capabilities.tools.{field.name}.{role}", expected=here, got=str(name))
-    if settings.orchestrator.return_token_ids:
-        key = f"services.models.{settings.agent.model_service}.return_token_ids"
-        yield Fault(key=key, expected="false in this version", got="true")
     for name in BACKENDS_HERE:
         entry = getattr(settings.services.tools, name)
         if len(getattr(entry, "server_url", None) or ()) > 1:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dependency_injector import containers, providers
 
 from openvlharness_app.availability import unavailable
-from openvlharness_app.building import backends, models, remote, services, tools
+from openvlharness_app.building import auxiliary, backends, models, remote, services, tools
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.lifetime import Lifetime
 from openvlharness_app.loading import load_agent_config
@@ -89,6 +89,7 @@ class AgentContainer(containers.DeclarativeContainer):
         limits=profile.provided.image_limits,
         remote_images=profile.provided.remote_images,
         model_name=providers.Singleton(models.model_name, settings, profile),
+        prices=providers.Singleton(auxiliary.prices_by_role, settings),
     )
 
 

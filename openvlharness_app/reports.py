@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,35 @@ PROFILES_FILE = "profiles.json"
 """What the aliases in those settings stood for, so that a report says under which rules its model was asked."""
 
 
-def save_report(report: Report, directory: str | os.PathLike[str], *, settings: Settings | None = None) -> None:
-    """Write `report.json` with its pictures and arrays, and the settings and resolved profiles if given; all or nothing.
+def save_report(
+    report: Report,
+    directory: str | os.PathLike[str],
+    *,
+    settings: Settings | None = None,
+    raw_trace: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write `report.json` with its pictures and arrays, and what else is given; all or nothing.
+
+    Args:
+        report: what to save.
+        directory: where.
+        settings: lie beside it without keys, and the profiles that they name.
+        raw_trace: the file that `raw_tracing.Recording.export` made; one of an earlier report goes in any case.
 
     Raises:
         SavedFileError: it cannot be written; what was there stays.
     """
+    from openvlharness_adapters.files.raw_trace import RAW_TRACE, RAW_TRACE_ERROR
     from openvlharness_adapters.files.report_store import write_report
     from openvlharness_app.resolved import resolved_profiles
     from openvlharness_app.settings_mapping import settings_to_mapping
 
-    beside = {}
+    beside = dict(raw_trace or {})
     if settings is not None:
         beside[SETTINGS_FILE] = _json(settings_to_mapping(settings))
         beside[PROFILES_FILE] = _json(resolved_profiles(settings))
-    write_report(report, Path(directory), beside=beside, without=(SETTINGS_FILE, PROFILES_FILE))
+    perhaps_left = (SETTINGS_FILE, PROFILES_FILE, RAW_TRACE, RAW_TRACE_ERROR)
+    write_report(report, Path(directory), beside=beside, without=perhaps_left)
 
 
 def _json(value: object) -> bytes:

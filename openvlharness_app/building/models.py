@@ -78,7 +78,8 @@ def chat_model(
 
         return EmbeddedPlanner()
     entry = settings.orchestrator
-    return _over_http(entry, profile, _options(entry), entry.timeout, client, clock, tracer)
+    options = _options(entry) | ({"return_token_ids": True} if entry.return_token_ids else {})
+    return _over_http(entry, profile, options, entry.timeout, client, clock, tracer, keep_native=entry.return_token_ids)
 
 
 def _options(entry: ModelSettings) -> dict[str, object]:
@@ -94,6 +95,8 @@ def _over_http(
     client: Callable[[], HttpClient],
     clock: Clock,
     tracer: Tracer | None,
+    *,
+    keep_native: bool = False,
 ) -> ChatModel:
     from openvlharness_adapters.http.endpoints import endpoint_of
 
@@ -113,6 +116,7 @@ def _over_http(
         clock=clock,
         on_wait=tell,
         stream=entry.stream,
+        keep_native=keep_native,
     )
 
 
@@ -158,20 +162,21 @@ def code_generator(
     plugin: CodeGenerator | None = find_plugin(settings, "coding", role="generator")
     if plugin is not None:
         return plugin
-    profile = profile_of(settings, _coding_service(settings))
+    profile = profile_of(settings, coding_service(settings))
     if profile.adapter == "embedded":
         from openvlharness_adapters.models.embedded_code import TemplateCodeGenerator
 
         return TemplateCodeGenerator()
     from openvlharness_adapters.models.code_generator import SingleShotGenerator
 
-    entry = settings.services.models[_coding_service(settings)]
+    entry = settings.services.models[coding_service(settings)]
     options = _options(entry) if _inherits(settings) else _fixed_options(entry, profile)
     model = _over_http(entry, profile, options, generation_seconds(settings), client, clock, tracer)
     return SingleShotGenerator(model=model, prompts=prompts, model_name=profile.model_id)
 
 
-def _coding_service(settings: Settings) -> str:
+def coding_service(settings: Settings) -> str:
+    """The model service that writes programs."""
     choice = settings.services.tools.python_coding_agent
     return (choice.model_service if choice is not None else None) or settings.agent.model_service
 
@@ -197,7 +202,7 @@ def _fixed_options(entry: ModelSettings, profile: ModelProfile) -> dict[str, obj
 
 def generation_seconds(settings: Settings) -> float:
     """How long writing one program may take."""
-    entry = settings.services.models[_coding_service(settings)]
+    entry = settings.services.models[coding_service(settings)]
     return entry.timeout if _inherits(settings) else FIXED_GENERATION_SECONDS
 
 

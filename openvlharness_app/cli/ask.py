@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,9 @@ _EMBEDDED_NOTICE = (
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report instead of the bare answer.")
 @click.option("--task-id", metavar="ID", help="Name the question; reports and sampling seeds carry it.")
 @click.option("--quiet", is_flag=True, help="Show no steps.")
+@click.option(
+    "--save-raw-trace", is_flag=True, help="With --out: also the model's replies with token ids (Qwen3-VL 8B)."
+)
 def command(
     parts: tuple[str, ...],
     config: str | None,
@@ -39,21 +42,28 @@ def command(
     as_json: bool,
     task_id: str | None,
     quiet: bool,
+    save_raw_trace: bool,
 ) -> None:
     """Answer QUESTION about the IMAGEs: files, http(s) URLs or data URLs.
 
     Exit code 0: answered. 1: not answered. 2: bad usage, picture or configuration, or a report that cannot be written.
     """
+    from openvlharness_app.building.models import profile_of
     from openvlharness_app.cli.steps import WaitPrinter
     from openvlharness_app.container import build_container
+    from openvlharness_app.raw_tracing import Recording, traced_settings
     from openvlharness_core import HarnessError
 
+    if save_raw_trace and out is None:
+        raise click.UsageError("--save-raw-trace: expected --out DIR, where the trace goes beside the report")
     question = _question(parts)
+    printer = None if quiet else WaitPrinter()
+    recording = Recording(printer) if save_raw_trace else None
     try:
         settings = chosen_settings(config, preset)
-        container = build_container(settings)
-        if not quiet:
-            container.tracer.override(WaitPrinter())
+        container = build_container(traced_settings(settings) if save_raw_trace else settings)
+        if (tracer := printer if recording is None else recording.tracer) is not None:
+            container.tracer.override(tracer)
         if out is not None:
             _check_writable(out)
         report = asyncio.run(_answer(container, question, task_id, show=not quiet))
@@ -64,7 +74,8 @@ def command(
     elif report.answer is not None:
         click.echo(report.answer)
     if out is not None:  # behind the answer, which has been paid for whatever becomes of the report
-        _save(report, settings, out)
+        raw_trace = {} if recording is None else recording.export(report, profile_of(settings))
+        _save(report, settings, out, raw_trace)
     if report.answer is None:
         reason = report.error.message if report.error else report.stop_reason
         fail(f"no answer ({report.stop_reason}): {reason}", 1)
@@ -135,17 +146,20 @@ def _check_writable(out: str) -> None:
         fail(f"--out: expected a directory that can be written, got {out}")
 
 
-def _save(report: Report, settings: Settings, out: str) -> None:
-    """Write the report; Ctrl-C waits until it is whole."""
+def _save(report: Report, settings: Settings, out: str, raw_trace: Mapping[str, bytes]) -> None:
+    """Write the report; Ctrl-C waits until it is whole. A trace that could not be made does not change the outcome."""
+    from openvlharness_app.raw_tracing import find_problem
     from openvlharness_app.reports import save_report
     from openvlharness_core import SavedFileError
 
     with _uninterrupted():
         try:
-            save_report(report, out, settings=settings)
+            save_report(report, out, settings=settings, raw_trace=raw_trace)
         except SavedFileError as error:
             fail(str(error))
     click.echo(f"report: {out}", err=True)
+    if (problem := find_problem(raw_trace)) is not None:
+        click.echo(f"no raw trace: {problem}", err=True)
 
 
 @contextmanager

@@ -118,6 +118,10 @@ async def roles_after_the_call(wired: Wired) -> object:
     return [message["role"] for message in (await wired.body(1))["messages"]][3:]
 
 
+async def money(wired: Wired) -> object:
+    return (await wired.answered()).usage.get("money", {}).get("total")
+
+
 def made_prompts(wired: Wired) -> object:
     try:
         return type(wired.container.prompts()).__name__
@@ -139,6 +143,12 @@ _SECOND = ("services.models.second", {"alias": "generic-chat", "model_id": "m2",
 _CODING = "services.tools.python_coding_agent"
 _LOCAL = "services.tools.python_executor_local"
 _MINE = ("models.registry_paths", ["${REGISTRY}"])  # a file with the profile `mine`; a profile's field is set there
+_TRACED = (
+    _MINE,
+    (f"{MODEL}.alias", "mine"),
+    (f"{PROFILE}.allowed_options", ["max_tokens", "return_token_ids"]),
+    (f"{PROFILE}.raw_trace_format", "native"),
+)
 _THINKING = (f"{MODEL}.reasoning_effort", "high")
 
 AGENT = [
@@ -206,6 +216,8 @@ SERVICES = [
     Row(key=f"{MODEL}.repetition_penalty", value=1.5, seen=body("repetition_penalty")),
     Row(key=f"{MODEL}.presence_penalty", value=-0.5, seen=body("presence_penalty")),
     Row(key=f"{MODEL}.reasoning_effort", value="high", seen=body("reasoning_effort")),
+    Row(key=f"{MODEL}.return_token_ids", value=True, seen=body("return_token_ids"), beside=_TRACED),
+    Row(key=f"{MODEL}.return_token_ids", value=True, seen=model("keep_native"), beside=_TRACED, note="kept"),
     Row(
         key=f"{MODEL}.reasoning_effort",
         value="high",
@@ -274,6 +286,7 @@ PROFILES = [
     Row(key="append_final_message", value=True, seen=policy("append_final_message")),
     Row(key="context_policy", value="local_tokens", seen=policy("count_tokens"), expected=True),
     Row(key="context_error_fallback", value=False, seen=policy("context_error_fallback")),
+    Row(key="prices", value={"input": 2, "output": 8}, seen=money, expected=0.00056),
     Row(
         key="allowed_options",
         value=["max_tokens"],
@@ -316,7 +329,6 @@ NO_EFFECT_YET = {
     "capabilities.bank": "built tools; refused",
     "services.client": "the tool router; a base is refused",
     "services.server": "the tool router",
-    f"{MODEL}.return_token_ids": "the raw trace; refused",
     f"{_CODING}.model_service": "the loader sees to it that it is the orchestrator's model",
     f"{_CODING}.context": "has one value",
     f"{_CODING}.mode": "anything but `single_shot` is refused",
@@ -352,7 +364,6 @@ NO_EFFECT_YET = {
     **dict.fromkeys(
         (f"{PROFILE}.{name}" for name in ("tokenizer", "image_token_patch", "image_token_pixels")), "counting tokens"
     ),
-    f"{PROFILE}.prices": "evaluation",
     f"{PROFILE}.raw_trace_format": "the raw trace",
     f"{PROFILE}.raw_trace_tokenizer_revision": "the raw trace",
     "capabilities.tools.depth": "needs a plug-in",
