@@ -14,7 +14,9 @@ from openvlharness_app import build_container
 from openvlharness_app.container import AgentContainer
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_core import Capability, ImageInput, Question, Report, TurnPolicy
+from tests.support import responses_server
 from tests.support.chat_server import ChatServer, Completion, Recorded, Script, calls, says
+from tests.support.responses_server import ResponsesServer
 from tests.unit.app.configurations import Tree, load, small
 
 TOOLS = {
@@ -48,6 +50,14 @@ def answering(request: Recorded) -> Completion:
         return says("<answer>red</answer>")
     zoom = ("Zoom_In_Tool", {"image_id": "input_image_1", "coords": [0, 0, 500, 500]})
     return calls(zoom, reasoning_content="Closer.")
+
+
+def responding(request: Recorded) -> Completion:
+    """The same model over the Responses protocol."""
+    if any(item["type"] == "function_call_output" for item in request.json["input"] if "type" in item):
+        return responses_server.says("<answer>red</answer>")
+    zoom = ("Zoom_In_Tool", {"image_id": "input_image_1", "coords": [0, 0, 500, 500]})
+    return responses_server.calls(zoom, before=[responses_server.reasoning()])
 
 
 def red_square() -> bytes:
@@ -128,9 +138,15 @@ Seen = Callable[[Wired], object]
 
 
 @asynccontextmanager
-async def wired(tree: Tree, environment: Mapping[str, str], script: Script = answering) -> AsyncIterator[Wired]:
-    """`tree` in front of a server that runs until the block ends; then everything that was opened is closed."""
-    async with ChatServer(script) as server:
+async def wired(
+    tree: Tree, environment: Mapping[str, str], script: Script | None = None, *, responses: bool = False
+) -> AsyncIterator[Wired]:
+    """`tree` in front of a server that runs until the block ends; then everything that was opened is closed.
+
+    The server speaks Chat Completions, or Responses; by default a model answers after one call.
+    """
+    made = ResponsesServer(script or responding) if responses else ChatServer(script or answering)
+    async with made as server:
         places = {"SERVER": server.base_url, "SERVER_HOST": f"127.0.0.1:{server.port}"}
         stage = Wired(server, tree, places | dict(environment))
         yield stage
