@@ -20,9 +20,10 @@ from openvlharness_app.kinds import kind_of
 from openvlharness_app.settings import Settings
 from openvlharness_core.pictures import ImageLimits
 from openvlharness_core.profile import ModelProfile
+from tests.support.small_tokenizer import small_tokenizer
 from tests.unit.app.configurations import changed
 from tests.unit.app.wired import served, wired
-from tests.unit.app.wiring_rows import MODEL, NO_EFFECT_YET, PROFILE, PROFILES, ROWS, SET, SPELLED, Row
+from tests.unit.app.wiring_rows import MODEL, NO_EFFECT_YET, PROFILE, PROFILES, ROWS, SET, SPELLED, TOKENIZER, Row
 
 
 def _ids(rows: list[Row]) -> list[Any]:
@@ -31,14 +32,21 @@ def _ids(rows: list[Row]) -> list[Any]:
 
 async def _seen(row: Row, folder: Path, *changes: tuple[str, Any]) -> object:
     """What is seen with these changes; those below `profile.` go to a registry file, capitals to the environment."""
+    tokenizer = folder / "tokenizer.json"
     mine = {"remote_images": "pass_url"} | {
-        key.removeprefix(f"{PROFILE}."): value for key, value in changes if key.startswith(f"{PROFILE}.")
+        key.removeprefix(f"{PROFILE}."): str(tokenizer) if value == TOKENIZER else value
+        for key, value in changes
+        if key.startswith(f"{PROFILE}.")
     }
+    if str(tokenizer) in mine.values():
+        small_tokenizer().save(str(tokenizer))
     registry = folder / "profiles.yaml"
     registry.write_text(yaml.safe_dump({"mine": mine}), encoding="utf-8")
     environment = {"REGISTRY": str(registry)} | {key: value for key, value in changes if key.isupper()}
+    if row.responses:
+        changes = ((f"{MODEL}.alias", "generic-responses"), *changes)
     in_file = [(key, value) for key, value in changes if not key.startswith(f"{PROFILE}.") and not key.isupper()]
-    async with wired(changed(served(), *in_file), environment) as stage:
+    async with wired(changed(served(), *in_file), environment, responses=row.responses) as stage:
         found = row.seen(stage)
         return await found if inspect.isawaitable(found) else found
 

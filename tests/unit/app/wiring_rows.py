@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import attrs
 
-from openvlharness_core.prompts import PromptBundleError
+from openvlharness_adapters.tokens import TokenizerCounter
+from openvlharness_core.errors import BackendUnavailableError, MalformedResultError
+from openvlharness_core.messages import ImagePart, UserMessage
+from openvlharness_core.pictures import EncodedImage
 from tests.unit.app.configurations import ABSENT
 from tests.unit.app.wired import TOOLS, Seen, Wired
 
 MODEL = "services.models.orchestrator"
 PROFILE = "profile"
 SET = object()
+TOKENIZER = "the small tokenizer"
+"""Stands for the file of a tokenizer, which is made where the test runs."""
 
 
 @attrs.frozen(kw_only=True)
@@ -26,6 +32,7 @@ class Row:
         expected: what is seen then; the value itself if left out.
         beside: other changes that the key needs, made with and without it.
         note: tells rows of one key apart.
+        responses: whether the service speaks Responses; the entry is then that of a model that does.
     """
 
     key: str
@@ -34,6 +41,7 @@ class Row:
     expected: Any = SET
     beside: tuple[tuple[str, Any], ...] = ()
     note: str = ""
+    responses: bool = False
 
 
 # ---- where to look ---------------------------------------------------------------------------------------------------
@@ -97,6 +105,14 @@ async def path_asked(wired: Wired) -> object:
     return (await wired.request()).path
 
 
+async def written(wired: Wired) -> object:
+    """Where a program was asked for, and with which key."""
+    with contextlib.suppress(MalformedResultError, BackendUnavailableError):  # the scripted model writes no program
+        await wired.container.code_generator().write("count", {}, timeout_seconds=10.0)
+    [request] = wired.server.requests
+    return request.path, request.headers.get("authorization")
+
+
 async def seed(wired: Wired) -> object:
     return "seed" in await wired.body()
 
@@ -122,11 +138,26 @@ async def money(wired: Wired) -> object:
     return (await wired.answered()).usage.get("money", {}).get("total")
 
 
-def made_prompts(wired: Wired) -> object:
-    try:
-        return type(wired.container.prompts()).__name__
-    except PromptBundleError as error:
-        return "no_such_bundle" in str(error)
+async def says_numbered_steps(wired: Wired) -> object:
+    """Whether the system prompt that is sent is the one for small models."""
+    return "\n2. " in (await wired.body())["messages"][0]["content"]
+
+
+def counts(wired: Wired) -> object:
+    return type(wired.container.token_counter()).__name__
+
+
+def picture_costs(wired: Wired) -> object:
+    """Tokens of a message that is a picture of 640 by 480, without what surrounds it."""
+    image = EncodedImage(media_type="image/png", data=b"x", size_hw=(480, 640))
+    counter = wired.container.token_counter()
+    assert isinstance(counter, TokenizerCounter)
+    picture, _ = counter.count([(UserMessage(parts=(ImagePart(handle="a", image=image),)),)], ())
+    return picture - 7
+
+
+async def stopped(wired: Wired) -> object:
+    return (await wired.answered()).stop_reason
 
 
 def kind_of_model(wired: Wired) -> object:
@@ -149,12 +180,29 @@ _TRACED = (
     (f"{PROFILE}.allowed_options", ["max_tokens", "return_token_ids"]),
     (f"{PROFILE}.raw_trace_format", "native"),
 )
+WITH_MINE = (_MINE, (f"{MODEL}.alias", "mine"))
 _THINKING = (f"{MODEL}.reasoning_effort", "high")
+_COUNTED = (f"{PROFILE}.context_policy", "local_tokens")
+_LONG = ("agent.max_context_length", 50_000)
+_PATCHES = ((f"{PROFILE}.image_token_patch", 32), (f"{PROFILE}.image_token_pixels", [65_536, 16_777_216]))
+_COUNTABLE = (*_PATCHES, (f"{PROFILE}.tokenizer", TOKENIZER))
+_CODER = (
+    "services.models.coder",
+    {"alias": "generic-chat", "model_id": "m", "base": "${SERVER}/coder", "key": "sk-2", "timeout": 9.5},
+)
 
 AGENT = [
     Row(key="agent.model_service", value="second", seen=body("model"), expected="m2", beside=(_SECOND,)),
     Row(key="agent.max_iterations", value=3, seen=policy("max_iterations")),
     Row(key="agent.max_context_length", value=50_000, seen=policy("max_context_length")),
+    Row(
+        key="agent.max_context_length",
+        value=50_000,
+        seen=counts,
+        expected="TokenizerCounter",
+        beside=(*WITH_MINE, *_COUNTABLE, _COUNTED),
+        note="counted",
+    ),
     Row(key="agent.tool_choice", value="required", seen=body("tool_choice")),
     Row(key="agent.paired_sampling_seed", value=True, seen=seed),
     Row(key="agent.deadline_seconds", value=7.5, seen=policy("deadline_seconds")),
@@ -231,6 +279,42 @@ SERVICES = [
         seen=body("service_tier"),
         beside=(_MINE, (f"{MODEL}.alias", "mine"), (f"{PROFILE}.allowed_options", ["max_tokens", "service_tier"])),
     ),
+    *(
+        Row(key=f"{MODEL}.{key}", value=value, seen=body(field), expected=expected, note="responses", responses=True)
+        for key, value, field, expected in (
+            ("max_tokens", 77, "max_output_tokens", 77),
+            ("temperature", 0.25, "temperature", 0.25),
+            ("top_p", 0.5, "top_p", 0.5),
+            ("reasoning_effort", "high", "reasoning", {"effort": "high"}),
+            ("service_tier", "flex", "service_tier", "flex"),
+            ("stream", True, "stream", True),
+            ("model_id", "other", "model", "other"),
+        )
+    ),
+    Row(
+        key=f"{MODEL}.base",
+        value="${SERVER}/deep/v1",
+        seen=path_asked,
+        expected="/deep/v1/responses",
+        note="responses",
+        responses=True,
+    ),
+    Row(key=f"{MODEL}.key", value="sk-1", seen=key_sent, expected="Bearer sk-1", note="responses", responses=True),
+    Row(
+        key=f"{_CODING}.model_service",
+        value="coder",
+        seen=written,
+        expected=("/coder/v1/chat/completions", "Bearer sk-2"),
+        beside=(_CODER,),
+    ),
+    Row(
+        key=f"{_CODING}.model_service",
+        value="coder",
+        seen=tool("coding", "generation_timeout_seconds"),
+        expected=9.5,
+        beside=(_CODER, (f"{_CODING}.generation", "inherit")),
+        note="inherit",
+    ),
     Row(
         key=f"{_CODING}.generation",
         value="inherit",
@@ -279,12 +363,47 @@ PROFILES = [
         expected="EmbeddedPlanner",
         beside=((f"{MODEL}.base", ABSENT),),
     ),
-    Row(key="prompt_bundle", value="no_such_bundle", seen=made_prompts, expected=True),
+    Row(
+        key="adapter",
+        value="responses",
+        seen=lambda wired: wired.container.agent().model_name.protocol,
+        note="responses",
+    ),
+    Row(key="prompt_bundle", value="v8_instruct", seen=says_numbered_steps, expected=True),
     Row(key="final_answer", value="answer_tag", seen=policy("final_answer")),
     Row(key="extra_final_request", value=False, seen=policy("extra_final_request")),
     Row(key="continue_empty_answer", value=False, seen=policy("continue_empty_answer")),
     Row(key="append_final_message", value=True, seen=policy("append_final_message")),
     Row(key="context_policy", value="local_tokens", seen=policy("count_tokens"), expected=True),
+    Row(
+        key="context_policy",
+        value="local_tokens",
+        seen=stopped,
+        expected="context_exceeded",
+        beside=(*_COUNTABLE, ("agent.max_context_length", 800), (f"{MODEL}.max_tokens", 100)),
+        note="counted",
+    ),
+    Row(
+        key="tokenizer",
+        value=TOKENIZER,
+        seen=counts,
+        expected="TokenizerCounter",
+        beside=(*_PATCHES, _COUNTED, _LONG),
+    ),
+    Row(
+        key="image_token_patch",
+        value=16,
+        seen=picture_costs,
+        expected=1200,
+        beside=(*_COUNTABLE, _COUNTED, _LONG),
+    ),
+    Row(
+        key="image_token_pixels",
+        value=[65_536, 102_400],
+        seen=picture_costs,
+        expected=88,
+        beside=(*_COUNTABLE, _COUNTED, _LONG),
+    ),
     Row(key="context_error_fallback", value=False, seen=policy("context_error_fallback")),
     Row(key="prices", value={"input": 2, "output": 8}, seen=money, expected=0.00056),
     Row(
@@ -311,7 +430,6 @@ PROFILES = [
     Row(key="empty_content", value="", seen=content_beside_calls),
     Row(key="alternate_roles", value=True, seen=roles_after_the_call, expected=["tool", "user"]),
 ]
-WITH_MINE = (_MINE, (f"{MODEL}.alias", "mine"))
 ROWS = [
     *AGENT,
     *SERVICES,
@@ -329,7 +447,6 @@ NO_EFFECT_YET = {
     "capabilities.bank": "built tools; refused",
     "services.client": "the tool router; a base is refused",
     "services.server": "the tool router",
-    f"{_CODING}.model_service": "the loader sees to it that it is the orchestrator's model",
     f"{_CODING}.context": "has one value",
     f"{_CODING}.mode": "anything but `single_shot` is refused",
     f"{_CODING}.max_revisions": "for `revise`",
@@ -361,9 +478,6 @@ NO_EFFECT_YET = {
     ),
     "services.tools.plugins": "plug-ins have tests of their own",
     f"{PROFILE}.alias": "the name of the entry",
-    **dict.fromkeys(
-        (f"{PROFILE}.{name}" for name in ("tokenizer", "image_token_patch", "image_token_pixels")), "counting tokens"
-    ),
     f"{PROFILE}.raw_trace_format": "the raw trace",
     f"{PROFILE}.raw_trace_tokenizer_revision": "the raw trace",
     "capabilities.tools.depth": "needs a plug-in",
