@@ -12,8 +12,13 @@ _SIGNATURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff",
 _ROLES = ("system", "user", "assistant", "tool")
 
 
-def faults_of(body: dict[str, Any]) -> Iterator[str]:
-    """Everything in a request that some real service would refuse."""
+def faults_of(body: dict[str, Any], *, alternate: bool = False) -> Iterator[str]:
+    """Everything in a request that some real service would refuse.
+
+    Args:
+        body: the request.
+        alternate: whether users must take turns with others.
+    """
     if not isinstance(body.get("model"), str) or not body["model"]:
         yield "model: expected a name"
     messages = body.get("messages")
@@ -26,6 +31,8 @@ def faults_of(body: dict[str, Any]) -> Iterator[str]:
         role = message.get("role")
         if role not in _ROLES:
             yield f"{place}.role: unknown {role!r}"
+        if alternate and position and role == "user" == messages[position - 1].get("role"):
+            yield f"{place}: a user message behind a user message"
         if role == "tool":
             if not owed or message.get("tool_call_id") != owed[0]:
                 yield f"{place}: answers {message.get('tool_call_id')!r}, open are {owed}"

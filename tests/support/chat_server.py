@@ -14,7 +14,8 @@ raw bytes), `Hang` (likewise; `server.hanging` tells how many hang). A request w
 as events.
 
 With `strict` (the default) a request that breaks a rule of `chat_rules` is answered with 400, takes no step, and fails
-`assert_spent`; `prefix=False` leaves out the rule on prompt prefixes, for conversations that are compacted.
+`assert_spent`; `prefix=False` leaves out the rule on prompt prefixes, for conversations that are compacted,
+and `alternate=True` adds that users take turns with others.
 """
 
 from __future__ import annotations
@@ -195,6 +196,7 @@ class ChatServer:
     script: Script
     strict: bool = attrs.field(default=True, kw_only=True)
     prefix: bool = attrs.field(default=True, kw_only=True)
+    alternate: bool = attrs.field(default=False, kw_only=True)
     host: str = attrs.field(default="127.0.0.1", kw_only=True)
     requests: list[Recorded] = attrs.field(factory=list, init=False)
     violations: list[str] = attrs.field(factory=list, init=False)
@@ -367,7 +369,7 @@ class ChatServer:
         return faults
 
     def _rules(self, body: dict[str, Any]) -> Iterator[str]:
-        return faults_of(body)
+        return faults_of(body, alternate=self.alternate)
 
     def _events(self, payload: Mapping[str, Any]) -> bytes:
         return as_events(payload)

@@ -1,7 +1,6 @@
 """A Responses server that plays a script on loopback, as strict as the strictest real one; see `chat_server`.
 
-Steps that answer: `says`, `calls`, `response` (items by hand). The rules are those of `responses_rules`; with
-`alternate=True` users must take turns as well.
+Steps that answer: `says`, `calls`, `response` (items by hand). The rules are those of `responses_rules`.
 """
 
 from __future__ import annotations
@@ -144,8 +143,6 @@ class ResponsesServer(ChatServer):
 
     path: ClassVar[str] = PATH
     conversation: ClassVar[str] = "input"
-
-    alternate: bool = attrs.field(default=False, kw_only=True)
 
     def _rules(self, body: dict[str, Any]) -> Iterator[str]:
         return faults_of(body, alternate=self.alternate)
