@@ -104,7 +104,7 @@ def _over_http(
         if tracer is not None:
             tracer.note("", "retry_wait", str(wait))
 
-    make, suffix = _protocol(profile)
+    make, suffix = protocol_of(profile)
     return make(
         client=client(),
         endpoint=endpoint_of(str(entry.base), suffix),
@@ -120,7 +120,7 @@ def _over_http(
     )
 
 
-def _protocol(profile: ModelProfile) -> tuple[type[ChatCompletionsModel | ResponsesModel], str]:
+def protocol_of(profile: ModelProfile) -> tuple[type[ChatCompletionsModel | ResponsesModel], str]:
     """Who speaks the profile's protocol, and what that protocol adds to a base."""
     if profile.adapter == "responses":
         from openvlharness_adapters.models import responses
