@@ -18,7 +18,7 @@ _DTYPE = np.dtype("<f4")
 def array_to_wire(array: NDArray[np.float32]) -> dict[str, object]:
     """A float32 array of any shape."""
     data = np.ascontiguousarray(array, dtype=_DTYPE)
-    return {"dtype": "float32", "shape": list(data.shape), "data": pybase64.b64encode(data.data).decode("ascii")}
+    return {"dtype": "float32", "shape": list(array.shape), "data": pybase64.b64encode(data.data).decode("ascii")}
 
 
 def array_from_wire(value: object, place: str) -> NDArray[np.float32]:
