@@ -30,6 +30,8 @@ NAME = "embedded_camera"
 NEEDED_MATCHES = 20
 """Matches that must agree on one geometry; of chance matches 10 may, in a picture full of features."""
 NOTED_DEGREES = 2.0
+KNOWN_WITHIN_DEGREES = 2.5
+"""Of a rotation; what may be further off is not told, unless a guessed focal length is the reason, which is said."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -56,7 +58,8 @@ class EmbeddedCamera:
 
         Raises:
             CapabilityUnavailableError: the extra `embedded` is not installed.
-            ToolExecutionError: fewer than two pictures, or too few matches.
+            ToolExecutionError: fewer than two pictures, too few matches, or a rotation that they leave open though the
+                focal length is known.
             UnreadableImageError: pixels that cannot be decoded.
         """
         pictures = tuple(images)
@@ -76,6 +79,7 @@ class EmbeddedCamera:
             raise ToolExecutionError(NAME, f"OpenCV failed in {getattr(error, 'func', '') or 'a call'}") from error
         except np.linalg.LinAlgError as error:
             raise ToolExecutionError(NAME, f"the matches fit no movement that can be computed ({error})") from error
+        _refuse_open_rotations(chain)
         extrinsics = [
             np.hstack([rotation, translation[:, None]])
             for rotation, translation in zip(chain.rotations, chain.translations, strict=True)
@@ -157,8 +161,20 @@ def _linked(cv2: Any, views: tuple[_View, ...], earlier: int, later: int) -> tup
         rays_first=rays_of(points_1, first.focal_px),
         rays_second=rays_of(points_2, second.focal_px),
         view=view,
+        rotation_known=first.guessed or second.guessed or view.rotation_span_degrees <= KNOWN_WITHIN_DEGREES,
     )
     return link, count
+
+
+def _refuse_open_rotations(chain: Chain) -> None:
+    for link in chain.rests_on:
+        if not link.rotation_known:
+            raise ToolExecutionError(
+                NAME,
+                f"the rotation between picture {link.first + 1} and picture {link.second + 1} cannot be told: "
+                f"{len(link.pairs)} matches agree, but movements whose rotations differ by about "
+                f"{link.view.rotation_span_degrees:.0f} degrees explain them as well",
+            )
 
 
 def _doubts(links: list[Link]) -> list[str]:

@@ -35,6 +35,7 @@ class Link:
         rays_first: (M, 3) of the matches, z is 1.
         rays_second: the same in the later view.
         view: what they say of each other.
+        rotation_known: whether that rotation may be told.
     """
 
     first: int
@@ -43,6 +44,7 @@ class Link:
     rays_first: Floats
     rays_second: Floats
     view: TwoView
+    rotation_known: bool = True
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -55,6 +57,7 @@ class Chain:
         translations: (3,) each, zero where unknown.
         known: whether each translation is.
         notes: what has to be said.
+        rests_on: the link that each further view was placed by.
     """
 
     features: tuple[int, ...]
@@ -62,6 +65,7 @@ class Chain:
     translations: list[Floats] = attrs.field(factory=lambda: [np.zeros(3)])
     known: list[bool] = attrs.field(factory=lambda: [True])
     notes: list[str] = attrs.field(factory=list)
+    rests_on: list[Link] = attrs.field(factory=list)
     _depths: list[Floats] = attrs.field(init=False)
 
     @_depths.default
@@ -80,11 +84,13 @@ class Chain:
             if link is None:
                 continue
             links.append(link)
-            if self._settle(position, link):
+            if link.rotation_known and self._settle(position, link):
+                self.rests_on.append(link)
                 return True
         if not links:
             return False
-        nearest = links[0]
+        nearest = next((link for link in links if link.rotation_known), links[0])
+        self.rests_on.append(nearest)
         self.rotations.append(nearest.view.rotation @ self.rotations[nearest.first])
         self.translations.append(np.zeros(3))
         self.known.append(False)

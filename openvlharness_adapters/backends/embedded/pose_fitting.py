@@ -111,9 +111,18 @@ def fit_rotation(first: Floats, second: Floats, focal_1: Floats, focal_2: Floats
 
 
 def fit_pose(
-    first: Floats, second: Floats, focal_1: Floats, focal_2: Floats, rotations: Floats, directions: Floats
+    first: Floats,
+    second: Floats,
+    focal_1: Floats,
+    focal_2: Floats,
+    rotations: Floats,
+    directions: Floats,
+    cut_px: float = _CUT_PX,
 ) -> Poses:
-    """Every start refined until its matches fit their epipolar lines as well as they can."""
+    """Every start refined until its matches fit their epipolar lines as well as they can.
+
+    A match that is further off than `cut_px` costs no more than one that is so far off.
+    """
     rays_1, rays_2 = _rays(first, focal_1), _rays(second, focal_2)
 
     def residuals(turn: Floats, move: Floats) -> tuple[Floats, Floats, Floats]:
@@ -123,10 +132,10 @@ def fit_pose(
 
     damping = np.full(len(rotations), 1e-3)
     turned, slope, off = residuals(rotations, directions)
-    costs = _cost(off)
+    costs = _cost(off, cut_px)
     for _ in range(_STEPS):
         jacobian, basis = _pose_jacobian(turned, rays_2, directions, slope)
-        weights = 1 / (1 + (off / (_CUT_PX / 2)) ** 2) ** 2
+        weights = 1 / (1 + (off / (cut_px / 2)) ** 2) ** 2
         normal = np.einsum("bni,bn,bnj->bij", jacobian, weights, jacobian, optimize=True)
         pull = np.einsum("bni,bn->bi", jacobian, weights * off)
         step = -_solved(normal, pull, damping)
@@ -134,7 +143,7 @@ def fit_pose(
         move = directions + np.einsum("bci,bi->bc", basis, step[:, 3:])
         move = move / np.linalg.norm(move, axis=1, keepdims=True)
         new = residuals(turn, move)
-        new_costs = _cost(new[2])
+        new_costs = _cost(new[2], cut_px)
         better = new_costs <= costs
         damping = np.clip(np.where(better, damping * 0.3, damping * 10), 1e-7, 1e3)
         pick = better[:, None]
@@ -145,10 +154,10 @@ def fit_pose(
     return Poses(rotations=rotations, directions=directions, residuals_px=off, costs=costs)
 
 
-def direction_spread(
+def spreads(
     first: Floats, second: Floats, focal_1: float, focal_2: float, rotation: Floats, direction: Floats
-) -> float:
-    """Standard deviation of the direction along its worst axis, in degrees; 90 where the matches do not bind it."""
+) -> tuple[float, float]:
+    """Standard deviations of rotation and direction, each along its worst axis, in degrees; 90 where nothing binds it."""
     focals = np.array([focal_1]), np.array([focal_2])
     rays_1, rays_2 = _rays(first, focals[0]), _rays(second, focals[1])
     turned = rays_1 @ rotation[None].transpose(0, 2, 1)
@@ -157,13 +166,42 @@ def direction_spread(
     jacobian = _pose_jacobian(turned, rays_2, direction[None], slope)[0][0]
     kept = np.abs(off[0]) < _CUT_PX
     if kept.sum() < 10:
-        return 90.0
+        return 90.0, 90.0
     # 1.48 median makes a deviation of a median; correlated errors of neighbours are worth fewer matches: twice that.
     deviation = 2 * max(0.15, 1.48 * float(np.median(np.abs(off[0][kept]))))
     try:
-        covariance = np.linalg.inv(jacobian[kept].T @ jacobian[kept])[3:, 3:] * deviation**2
+        covariance = np.linalg.inv(jacobian[kept].T @ jacobian[kept]) * deviation**2
     except np.linalg.LinAlgError:
-        return 90.0
+        return 90.0, 90.0
+    return _worst(covariance[:3, :3]), _worst(covariance[3:, 3:])
+
+
+def hidden_turn(points: Floats, focal_px: float, left_px: float, percentile: float) -> float:
+    """How far a rotation may be off, in degrees, because it has taken in a movement sideways, as along a far wall.
+
+    Such a movement shifts everything alike, and so does a turn, but for what grows towards the picture's rim: the less
+    of that the matches can show, the more of a movement may hide.
+
+    Args:
+        points: (N, 2) in pixels from the principal point.
+        focal_px: of the same picture.
+        left_px: what the rotation leaves of the matches, at this percentile.
+        percentile: 0 to 100.
+    """
+    x, y = (points / focal_px).T
+    zero = np.zeros_like(x)
+    turns = np.stack([[-x * y, -1 - y * y], [1 + x * x, x * y], [-y, x]], axis=0) * focal_px  # (3 axes, 2, N)
+    columns = turns.reshape(3, -1).T
+    worst = 0.0
+    for shift in ([zero + focal_px, zero], [zero, zero + focal_px]):
+        absorbed, *_ = np.linalg.lstsq(columns, np.concatenate(shift), rcond=None)
+        rest = (np.concatenate(shift) - columns @ absorbed).reshape(2, -1)
+        shows = float(np.percentile(np.hypot(*rest), percentile))
+        worst = max(worst, float(np.linalg.norm(absorbed)) / max(shows, 1e-9))
+    return min(90.0, 2 * math.degrees(worst * left_px))  # twice: the far half of a scene may hide more than the whole
+
+
+def _worst(covariance: Floats) -> float:
     worst = float(np.linalg.eigvalsh(covariance)[-1])
     return min(90.0, math.degrees(math.sqrt(worst))) if worst > 0 else 90.0
 
@@ -179,8 +217,8 @@ def _cross(first: Floats, second: Floats) -> Floats:
     return np.stack([b * z - c * y, c * x - a * z, a * y - b * x], axis=-1)
 
 
-def _cost(residuals: Floats) -> Floats:
-    costs: Floats = np.minimum(residuals**2, _CUT_PX**2).mean(axis=1)
+def _cost(residuals: Floats, cut_px: float) -> Floats:
+    costs: Floats = np.minimum(residuals**2, cut_px**2).mean(axis=1)
     return costs
 
 

@@ -19,11 +19,13 @@ Box = tuple[slice, slice]
 
 _SAMPLES = 4000
 _WASHED_OUT = 85.0  # levels: a thin stroke that differs less from its ground may have had any colour
+_PALE = 2.8  # picture pixels of a stroke's thickness, under which JPEG leaves less of its colour
 _SMALL = 14.0  # picture pixels
 _CRISP = 0.82
 _INNER_EDGE = 28.0  # levels between neighbours, in luma or chroma
 _INNER_RINGING = 0.12
 _INNER_LEAST = 14.0  # square pixels
+_LUMA = np.array([0.299, 0.587, 0.114])
 _DX = np.array([1, 0, -1, 0, 1, -1, 1, -1])
 _DY = np.array([0, 1, 0, -1, 1, 1, -1, -1])
 
@@ -151,11 +153,29 @@ def paint_of(region: Region, working: Working, ground: NDArray[Any] | None) -> P
     if ground is not None and region.thickness < 1.8 * unit:
         if np.abs(middle - ground).max() < _WASHED_OUT:
             return ANY_PAINT
-        levels += [np.clip(ground + (middle - ground) * more, 0, 255) for more in (1.25, 1.6, 2.2)]
+        levels += _beyond(middle, ground, (1.0, 1.25, 1.6, 2.2), (1.0, 1.8, 3.2))
+    elif ground is not None and region.thickness < _PALE * unit:
+        levels += _beyond(middle, ground, (1.0, 1.25), (1.6, 3.2))
     names: frozenset[Colour | None] = frozenset()
     for level in levels:
         names |= names_of(level)
     return Paint(names=names, levels=np.array(levels))
+
+
+def _beyond(
+    level: NDArray[np.float64], ground: NDArray[Any], factors: tuple[float, ...], colourful: tuple[float, ...]
+) -> list[NDArray[np.float64]]:
+    """What a stroke's colour may be where it is seen as `level`: further from its ground by one of `factors`.
+
+    JPEG smears colour over more pixels than brightness, so the colour may be further away by one of `colourful` again.
+    """
+    away = level - ground
+    bright = np.full(3, float(away @ _LUMA))
+    return [
+        np.clip(ground + (bright + (away - bright) * colour) * factor, 0, 255)
+        for factor in factors
+        for colour in colourful
+    ]
 
 
 def has_inner_edges(
