@@ -192,6 +192,17 @@ class ChatModelContract(ReplyContract):
         longer = (*messages, AssistantMessage(text=reply.text), UserMessage.of_text("And now?"))
         assert [reply.text, (await model.complete(request(longer))).text] == ["one", "two"]
 
+    async def test_what_a_reply_left_behind_can_be_sent_back(self, stage: ModelStage) -> None:
+        """Extras and reasoning travel with the message; the text, the ids and the arguments are the engine's."""
+        call = VirtualCall(id="", tool="Zoom_In_Tool", arguments="{broken")
+        said = ModelReply(text="Closer.", calls=(call,), reasoning="Hm.", finish_reason="tool_calls")
+        model = await _staged(stage.that_replies([said, ModelReply(text="two", finish_reason="stop")]))
+        reply = await model.complete(request())
+        mended = VirtualCall(id="call_1_1", tool="Zoom_In_Tool", arguments="{}")
+        back = AssistantMessage(text=reply.text, calls=(mended,), reasoning=reply.reasoning, extras=reply.extras)
+        answer = ToolMessage(call_id=mended.id, tool=mended.tool, text="Not a JSON object.")
+        assert (await model.complete(request((*conversation(), back, answer)))).text == "two"
+
     async def test_questions_may_run_side_by_side(self, stage: ModelStage) -> None:
         model = await _staged(stage.that_replies([ModelReply(text=str(n)) for n in range(4)]))
         replies = await asyncio.gather(*(model.complete(request()) for _ in range(4)))

@@ -69,7 +69,10 @@ def reply_to_payload(said: ModelReply) -> dict[str, Any]:
             items.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": said.reasoning}]})
         if said.text is not None:
             items.append({"type": "message", "role": "assistant", "content": said.text})
-    waiting = [call(made.tool, made.arguments, made.id) for made in said.calls]
+    waiting = [
+        call(made.tool, made.arguments, made.id, **({"status": "incomplete"} if made.truncated else {}))
+        for made in said.calls
+    ]
     items += [waiting.pop(0) | item if item["type"] == "function_call" else item for item in kept]
     usage: dict[str, Any] = {}
     for dotted, number in said.usage.items():

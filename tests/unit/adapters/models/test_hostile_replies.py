@@ -28,7 +28,7 @@ ASK = ModelRequest(messages=(UserMessage.of_text("q"),))
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.fixture(params=PROTOCOLS.values(), ids=PROTOCOLS.keys())
+@pytest.fixture(params=list(PROTOCOLS.values()), ids=list(PROTOCOLS))
 def protocol(request: pytest.FixtureRequest) -> Protocol:
     chosen: Protocol = request.param
     return chosen

@@ -16,7 +16,7 @@ from openvlharness_core.errors import ContextLengthError, ModelError, ModelRefus
 from openvlharness_core.messages import ModelReply, ModelRequest, SystemMessage, UserMessage, VirtualCall
 from openvlharness_core.profile import ModelProfile
 from openvlharness_core.testing.time import FakeClock
-from tests.support.chat_server import Completion, Reset, Respond
+from tests.support.chat_server import Completion, Reset, Respond, Step
 from tests.support.responses_server import (
     ResponsesServer,
     as_events,
@@ -43,7 +43,8 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
 
 def _model(client: httpx.AsyncClient, endpoint: str = "http://h/v1/responses", **fields: Any) -> ResponsesModel:
     clock = FakeClock()
-    settings = {"profile": PROFILE, "clock": clock, "on_wait": Watcher(clock), "share": lambda: 1.0, "key": "CANARY-1"}
+    settings: dict[str, Any] = {"profile": PROFILE, "clock": clock, "on_wait": Watcher(clock), "share": lambda: 1.0}
+    settings |= {"key": "CANARY-1"}
     return ResponsesModel(client=client, endpoint=endpoint, **settings | fields)
 
 
@@ -123,7 +124,12 @@ def test_a_setting_that_cannot_be_is_named(fields: dict[str, Any], place: str) -
 
 
 async def test_what_passes_is_tried_again(client: httpx.AsyncClient) -> None:
-    script = [Respond.error(503, "busy"), Reset(), Respond.error(429, "slow", {"Retry-After": "3"}), says("hi")]
+    script: list[Step] = [
+        Respond.error(503, "busy"),
+        Reset(),
+        Respond.error(429, "slow", {"Retry-After": "3"}),
+        says("hi"),
+    ]
     async with ResponsesServer(script) as server:
         model = _model(client, server.endpoint, retry=3)
         assert (await model.complete(ASK)).text == "hi"
