@@ -32,19 +32,27 @@ def command(file: str, as_json: bool, live: bool, timeout_seconds: float | None)
     With --live every model service, the tool router or the backends' servers are asked as well. A model service is asked
     for its list of models; where that does not tell, for an answer of a few tokens.
 
-    Exit code 0: all is well. 1: a service cannot be used. 2: the configuration is wrong, and nobody was asked.
+    A judge's file is checked as such. Exit code 0: all is well. 1: a service cannot be used. 2: the configuration is wrong, and nobody was asked.
     """
     from openvlharness_app.container import build_container
     from openvlharness_app.faults import ConfigurationError
+    from openvlharness_app.judge import is_judge_file, load_judge_config
 
+    judges = is_judge_file(file)
+    if judges and live:
+        raise click.UsageError("--live asks the services of an agent, and this file is a judge's")
     states: tuple[ServiceState, ...] = ()
+    container = None
     try:
-        container = build_container(file)
+        if judges:
+            load_judge_config(file)
+        else:
+            container = build_container(file)
     except ConfigurationError as error:
         faults = error.faults
     else:
         faults = ()
-        if live:
+        if live and container is not None:
             states = asyncio.run(_asked(container, timeout_seconds))
     if as_json:
         listed = [attrs.asdict(fault) for fault in faults]

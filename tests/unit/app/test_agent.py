@@ -148,10 +148,9 @@ def test_a_stream_left_early_is_closed() -> None:
     ("change", "key"),
     [
         ({"capabilities": {"tools": {"ocr": {"backend": "ocr"}}}}, "capabilities.tools.ocr.backend"),
-        ({"services": {"client": {"base_url": "http://127.0.0.1:1"}}}, "services.client.base_url"),
         ({"ablation": "tool"}, "ablation"),
         (
-            {"services": {"tools": {"embedded_ocr": {"server_url": "http://127.0.0.1:1"}}}},
+            {"services": {"tools": {"embedded_ocr": {"server_url": ["http://127.0.0.1:1", "http://127.0.0.1:2"]}}}},
             "services.tools.embedded_ocr.server_url",
         ),
     ],

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from openvlharness_app.cli.main import cli
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.judge import is_judge_file, judge_from_yaml, load_judge_config
 from openvlharness_app.presets import load_judge_preset, load_preset, preset_text
@@ -115,3 +117,20 @@ def test_a_file_is_told_from_an_agents(tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text("- a\n")
     with pytest.raises(ConfigurationError, match="expected a mapping of settings, got a list"):
         load_judge_config(tmp_path / "list.yaml", {})
+
+
+def test_check_takes_both_kinds_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    path = tmp_path / "judge.yaml"
+    assert CliRunner().invoke(cli, ["init", "judge", str(path)]).exit_code == 0
+    good = CliRunner().invoke(cli, ["check", str(path)])
+    assert (good.exit_code, good.stdout) == (0, "ok\n")
+    asked = CliRunner().invoke(cli, ["check", "--live", str(path)])
+    assert asked.exit_code == 2
+    assert "this file is a judge's" in asked.stderr
+    path.write_text(path.read_text() + "score_mode: mean\n")
+    bad = CliRunner().invoke(cli, ["check", str(path)])
+    assert bad.exit_code == 2
+    assert "score_mode: expected one of constant, original, got 'mean' (line" in bad.stderr
+    assert "CANARY" not in bad.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -9,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from openvlharness_app import availability
 from openvlharness_app.cli.main import cli
 from openvlharness_app.container import build_container
 from openvlharness_app.faults import ConfigurationError
@@ -22,7 +24,7 @@ from openvlharness_app.presets import (
 )
 from openvlharness_app.registry import load_profiles
 from openvlharness_app.settings import Settings
-from tests.unit.app.configurations import PAPER_ENVIRONMENT, load, paper, value_at
+from tests.unit.app.configurations import PAPER_ENVIRONMENT, value_at
 
 QWEN = {
     "max_tokens": 12800,
@@ -199,10 +201,29 @@ def test_what_needs_no_server_is_built() -> None:
     assert [name for name in ("embedded", "openai_compatible") if preset_gaps(name)] == []
 
 
-def test_gaps_are_those_of_the_settings_whatever_the_variables_hold() -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        build_container(load(paper()))
-    assert {fault.key for fault in caught.value.faults} == {fault.key for fault in preset_gaps("qwen3_vl_8b")}
+@pytest.fixture
+def without_executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A version that brings less."""
+    here = tuple(name for name in availability.BACKENDS_HERE if name != "python_executor_local")
+    monkeypatch.setattr(availability, "BACKENDS_HERE", here)
+    preset_gaps.cache_clear()
+    yield
+    preset_gaps.cache_clear()
+
+
+@pytest.mark.usefixtures("without_executor")
+@pytest.mark.parametrize("name", agent_preset_names())
+def test_what_is_missing_is_told_without_the_variables_and_refused_with_them(name: str) -> None:
+    key = "capabilities.tools.coding.executor"
+    assert (key, "python_executor_local") in [(fault.key, fault.got) for fault in preset_gaps(name)]
+    with pytest.raises(ConfigurationError, match="python_executor_local"):
+        build_container(_preset(name))
+
+
+@pytest.mark.usefixtures("without_executor")
+def test_the_command_tells_what_is_missing() -> None:
+    listed = CliRunner().invoke(cli, ["presets"]).stdout
+    assert listed.count("not in this version: python_executor_local") == len(agent_preset_names())
 
 
 def test_the_command_tells_variables_and_gaps() -> None:
@@ -212,6 +233,3 @@ def test_the_command_tells_variables_and_gaps() -> None:
     assert "needs JUDGE_MODEL, JUDGE_API_BASE, JUDGE_API_KEY" in listed.stdout
     said = listed.stdout.count("not in this version:")
     assert said == sum(bool(preset_gaps(name)) for name in preset_names())
-    for name in preset_names():
-        for fault in preset_gaps(name):
-            assert fault.got in listed.stdout
