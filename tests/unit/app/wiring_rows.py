@@ -445,8 +445,8 @@ NO_EFFECT_YET = {
     "variables.ocr_model_id": "the OCR server",
     "capabilities.registries": "says what may be selected, which the loader checks",
     "capabilities.bank": "built tools; refused",
-    "services.client": "the tool router; a base is refused",
-    "services.server": "the tool router",
+    "services.client": "the tool router; see test_serving",
+    "services.server": "the tool router; see test_serving",
     f"{_CODING}.context": "has one value",
     f"{_CODING}.mode": "anything but `single_shot` is refused",
     f"{_CODING}.max_revisions": "for `revise`",
@@ -455,7 +455,7 @@ NO_EFFECT_YET = {
     "services.tools.python_executor_sandboxed": "refused",
     **dict.fromkeys(
         (f"services.tools.{name}.server_url" for name in TOOLS.values() if name.startswith("embedded_")),
-        "`openvlharness serve embedded`; refused",
+        "`openvlharness serve embedded`; see test_serving",
     ),
     **dict.fromkeys(
         (
