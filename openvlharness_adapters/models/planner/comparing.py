@@ -1,11 +1,13 @@
 """Comparing shapes by what a program measures: areas, distances in the picture, and depths.
 
 Sizes are areas of masks where there are any. What differs by no more than `NEAR` is about equal, and of things about
-equally near none is the nearest.
+equally near none is the nearest. Where a rim of `RIM_PX` around one of them would turn the verdict, or a region that was
+seen may be a border of one, none is given.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Literal
 
@@ -18,13 +20,14 @@ from openvlharness_adapters.models.planner.looks import Answer, Call, Cannot, Pl
 from openvlharness_adapters.models.planner.measures import Measure, Objects, Quantity
 from openvlharness_adapters.models.planner.places import Place
 from openvlharness_adapters.models.planner.shapes_asked import Things, things_of
-from openvlharness_adapters.models.planner.shapes_seen import One, find_all, find_one, is_same
+from openvlharness_adapters.models.planner.shapes_seen import One, certain, find_all, find_one, is_same, look_for
 
 Than = Literal["larger", "smaller", "equal"]
 Reach = Literal["nearest", "farthest"]
 
 DEPTH = "Depth_Estimation_Tool"
 NEAR = 0.05
+RIM_PX = 2.0
 
 _THAN: dict[str, Than] = {"larger": "larger", "bigger": "larger", "greater": "larger", "smaller": "smaller"}
 _SUPERLATIVE: dict[str, Reach] = {
@@ -175,6 +178,9 @@ def _told_sizes(ask: CompareSizes, picture: str) -> Plan[Answer]:
         if ask.than == "equal":
             return Answer(text=f"Yes, about equal{by_boxes}.", grounds=grounds)
         return Answer(text=f"They are about equal in size{by_boxes}.", grounds=grounds)
+    if abs(math.sqrt(first) - math.sqrt(second)) <= RIM_PX:
+        raise Cannot(f"the {ask.one.name} and the {ask.other.name} differ by no more than a thin border would")
+    certain((yield from look_for(picture, "shape")))
     if ask.which:
         chosen = ask.one if (first > second) == (ask.than == "larger") else ask.other
         return Answer(text=f"The {chosen.name}{by_boxes}.", grounds=grounds)

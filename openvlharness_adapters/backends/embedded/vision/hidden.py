@@ -239,8 +239,17 @@ def _shown(fit: Fit, own: NDArray[np.float64], tolerance: Tolerance) -> tuple[fl
             for a, b, n in zip(corners, ends, count, strict=True)
         ]
     )
-    near = _near(marks, own, 2.0 + tolerance.unit)
     side = np.repeat(np.arange(len(corners)), count)
+    reach = 2.0 + tolerance.unit
+    if fit.family == "ellipse":
+        near = _near(marks, own, reach)
+    else:  # at a sharp corner the points of one side lie near the other too, and show nothing of it
+        near = np.zeros(len(marks), np.bool_)
+        belongs = _sides(fit, own)[0]
+        for each in range(len(corners)):
+            points = own[belongs == each]
+            if len(points):
+                near[side == each] = _near(marks[side == each], points, reach)
     return float(near.mean()), np.bincount(side, weights=near, minlength=len(corners)) / count
 
 
