@@ -110,8 +110,8 @@ def joined(messages: Sequence[EncodedItems], profile: ModelProfile) -> list[byte
 def opening(model_id: str, profile: ModelProfile, options: Mapping[str, object], *, stream: bool) -> bytes:
     """A body up to its first item; the same in every request of one model.
 
-    Encrypted reasoning is asked for where the profile knows of levels of reasoning: services refuse to give it for
-    models that do none.
+    Encrypted reasoning is asked for where the profile is of one model that knows levels of reasoning, or where an effort
+    is set: services refuse to give it for models that do not reason, and a profile for any model cannot tell.
 
     Raises:
         ValueError: two options that mean the same field.
@@ -120,9 +120,10 @@ def opening(model_id: str, profile: ModelProfile, options: Mapping[str, object],
     if stream:
         head["stream"] = True
     head["store"] = False
-    if profile.reasoning_efforts:
+    wire = options_to_wire(options)
+    if profile.reasoning_efforts and (profile.model_id or "reasoning" in wire):
         head["include"] = [_ENCRYPTED_REASONING]
-    return json_bytes({**head, **options_to_wire(options)})[:-1] + b',"input":['
+    return json_bytes({**head, **wire})[:-1] + b',"input":['
 
 
 def options_to_wire(options: Mapping[str, object]) -> dict[str, object]:

@@ -88,9 +88,13 @@ async def test_a_body_in_its_order(client: httpx.AsyncClient) -> None:
 
 async def test_sealed_reasoning_is_not_asked_of_a_model_that_does_none(client: httpx.AsyncClient) -> None:
     plain = ModelProfile(alias="p", model_id="m", reasoning_efforts=())
-    async with ResponsesServer([says("a")]) as server:
+    anyone = ModelProfile(alias="p")
+    async with ResponsesServer([says("a"), says("b"), says("c")]) as server:
         await _model(client, server.endpoint, profile=plain).complete(ASK)
-    assert "include" not in server.requests[0].json
+        await _model(client, server.endpoint, profile=anyone, model_id="m").complete(ASK)
+        effort = {"reasoning_effort": "low"}
+        await _model(client, server.endpoint, profile=anyone, model_id="m", options=effort).complete(ASK)
+    assert ["include" in request.json for request in server.requests] == [False, False, True]
 
 
 async def test_an_effort_joins_other_wishes_about_the_reasoning(client: httpx.AsyncClient) -> None:
