@@ -25,7 +25,7 @@ import attrs
 from openvlharness_adapters.router.answers import Answer
 from openvlharness_adapters.router.gates import GateUnavailableError, QueueFullError, Seat
 from openvlharness_adapters.router.threads import note_threads
-from openvlharness_adapters.wire.capabilities import WIRES, WireCall
+from openvlharness_adapters.wire.capabilities import WIRES, CapabilityWire, WireCall
 from openvlharness_adapters.wire.envelopes import ToolCall
 from openvlharness_adapters.wire.failures import Failure, failure_of
 from openvlharness_adapters.wire.usage import usage_to_wire
@@ -51,6 +51,7 @@ class ServedTool:
         group: whose seats it takes; `None` for work that needs none.
         limit: calls at a time, for `/tools`.
         timeout_seconds: deadline of a call, from taking the seat.
+        wire: arguments and results, where they are not those of the capability.
     """
 
     name: str
@@ -59,6 +60,11 @@ class ServedTool:
     group: str | None
     limit: int | None = None
     timeout_seconds: float = 300.0
+    wire: CapabilityWire = attrs.field(repr=False)
+
+    @wire.default
+    def _of_capability(self) -> CapabilityWire:
+        return WIRES[self.capability]
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -180,7 +186,7 @@ class Call:
         meta |= usage_to_wire(answered.usage)
         if answered.sidecars:
             meta["sidecars"] = dict(answered.sidecars)
-        result = WIRES[self.tool.capability].told(answered.value)
+        result = self.tool.wire.told(answered.value)
         return Answer(status=200, body=self.desk.shape.success(self.asked, result, meta), outcome="ok")
 
     def _failed(self, failure: Failure) -> Answer:

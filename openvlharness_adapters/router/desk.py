@@ -16,7 +16,6 @@ from openvlharness_adapters.router.deadlines import Deadlines
 from openvlharness_adapters.router.gates import Gate
 from openvlharness_adapters.router.metrics import ToolCounters
 from openvlharness_adapters.router.shapes import Shape
-from openvlharness_adapters.wire.capabilities import WIRES
 from openvlharness_adapters.wire.envelopes import BadCallError, ToolCall, invalid_request
 from openvlharness_adapters.wire.failures import Failure, bad_arguments
 from openvlharness_adapters.wire.images import TakeIn
@@ -105,7 +104,7 @@ class Desk:
             )
             return self.failed(asked, unknown)
         try:
-            work = WIRES[tool.capability].read(asked.args)
+            work = tool.wire.read(asked.args)
         except MalformedResultError as error:
             self.counters[tool.name].count("invalid_tool_arguments")
             return self.failed(asked, bad_arguments(error))

@@ -34,6 +34,7 @@ STATUS_OF: Mapping[str, int] = {
     "unknown_reference": 422,
     "unknown_tool": 404,
     "tool_execution_error": 500,
+    "out_of_memory": 507,
     "backend_unavailable": 502,
     "malformed_result": 502,
     "capability_unavailable": 503,
@@ -54,12 +55,16 @@ _BACKEND_ERRORS: Mapping[str, type[BackendError]] = {
 _BY_CODE: Mapping[str, type[BackendError]] = {kind.code: kind for kind in _BACKEND_ERRORS.values()}
 
 
+class OutOfMemoryError(HarnessError):
+    """A model server's device had no room for this call; smaller ones may fit. Callers read it as a failed tool."""
+
+
 @attrs.frozen(kw_only=True)
 class Failure:
     """A failed call as a value.
 
     Attributes:
-        code: one of the closed list that models can meet, or `invalid_request`.
+        code: one of the closed list that models can meet, or `invalid_request`, or a model server's `out_of_memory`.
         message: what happened, in words for the model, with nothing secret in it.
         exception_type: the error's class.
         client_error: whether the caller could mend it.
@@ -118,6 +123,8 @@ def failure_of(error: BaseException) -> Failure:
             return Failure(code="invalid_tool_arguments", message=message, exception_type=name, client_error=True)
         case FetchError():
             return Failure(code="backend_unavailable", message=clean_text(str(error)), exception_type=name)
+        case OutOfMemoryError():
+            return Failure(code="out_of_memory", message=clean_text(str(error)), exception_type=name)
         case HarnessError():
             return Failure(code="tool_execution_error", message=clean_text(str(error)), exception_type=name)
     message = f"a bug in the backend: {name}; its traceback is in the log of whoever serves it"
