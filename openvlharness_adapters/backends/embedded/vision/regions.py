@@ -20,6 +20,7 @@ Box = tuple[slice, slice]
 _SAMPLES = 4000
 _WASHED_OUT = 85.0  # levels: a thin stroke that differs less from its ground may have had any colour
 _PALE = 2.8  # picture pixels of a stroke's thickness, under which JPEG leaves less of its colour
+_MOTLEY = 80.0  # levels
 _SMALL = 14.0  # picture pixels
 _CRISP = 0.82
 _INNER_EDGE = 28.0  # levels between neighbours, in luma or chroma
@@ -211,6 +212,12 @@ def has_inner_edges(
         limit += _INNER_RINGING * float(np.abs(np.median(working.pixels[region.box][inner], axis=0) - ground).max())
     _, _, stats, _ = cv2.connectedComponentsWithStats((inner & (steps > limit)).astype(np.uint8), connectivity=8)
     return bool((stats[1:, cv2.CC_STAT_AREA] > least * unit * unit).any())
+
+
+def is_motley(region: Region, paint: Paint, unit: float) -> bool:
+    """Whether a solid region shows colours further apart than a shadow makes them: a part of it is a thing of its own."""
+    solid = region.thickness >= _PALE * unit
+    return solid and bool(np.ptp(paint.levels, axis=0).max() > _MOTLEY)
 
 
 def is_smeared(region: Region, working: Working, ground: NDArray[Any]) -> bool:

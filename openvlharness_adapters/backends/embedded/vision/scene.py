@@ -20,6 +20,7 @@ from openvlharness_adapters.backends.embedded.vision.regions import (
     Paint,
     Region,
     has_inner_edges,
+    is_motley,
     is_smeared,
     paint_of,
     regions_of,
@@ -101,7 +102,8 @@ class _Reader:
         kin = self._kin()
         for label in self.paints:
             behind = self.ground | {self.parents[label]} if label in self.parents else self.ground
-            if has_inner_edges(self.regions[label], self.working, around[label]):
+            region, paint = self.regions[label], self.paints[label]
+            if is_motley(region, paint, self.working.unit) or has_inner_edges(region, self.working, around[label]):
                 self.guesses[label], self.paints[label] = Guess(shapes=ANYTHING), ANY_PAINT
                 continue
             if is_smeared(self.regions[label], self.working, around[label]):
