@@ -105,6 +105,13 @@ PROMPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "code_request": ("objective", "bindings"),
     "code_no_bindings": (),
     "code_revision": ("program", "error", "output"),
+    # what an auxiliary model reads: summaries of what a search found, and passages of a page
+    "summary_system": (),
+    "summary_request": ("query", "search_type", "search_types", "items"),
+    "summary_image_request": ("search_types", "shown", "items"),
+    "extract_system": (),
+    "extract_request": ("goal", "page", "part", "parts", "text"),
+    "extract_merge": ("goal", "page", "summaries"),
 }
 """Key of each text to the fields it may use."""
 PROMPT_WORDS: Mapping[str, int] = {"camera_directions": 6}
