@@ -75,7 +75,7 @@ class GateContract:
         waiting = [asyncio.ensure_future(gate.acquire("depth", _never)) for _ in range(3)]
         await settle()
         with pytest.raises(QueueFullError) as full:
-            await gate.acquire("depth", _never)
+            await asyncio.wait_for(gate.acquire("depth", _never), 5)
         assert full.value.group == "depth"
         for place in waiting:
             place.cancel()

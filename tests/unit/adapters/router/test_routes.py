@@ -346,7 +346,7 @@ async def test_draining_refuses_new_calls_and_lets_the_others_end() -> None:
     await settle(50)
     draining = asyncio.ensure_future(desk.drain(30))
     await settle(50)
-    refused = await client.post("/execute", json=ocr_call("new"))
+    refused = await asyncio.wait_for(client.post("/execute", json=ocr_call("new")), 5)
     assert (refused.status_code, "retry-after" in refused.headers) == (503, True)
     assert (await client.get("/ready")).status_code == 503
     assert (await client.get("/health")).status_code == 200

@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from openvlharness_adapters.router.calls import ServedTool
-from openvlharness_adapters.router.threads import SeatedOffload
+from openvlharness_adapters.router.threads import CallEndedError, CallThreads, SeatedOffload
 from openvlharness_adapters.runtime import SystemClock, ThreadOffload
 from openvlharness_core.errors import ToolExecutionError
 from tests.support.routing import IMAGE_URL, app_over, desk_over, until
@@ -155,3 +155,16 @@ async def test_outside_a_call_it_is_the_offload_inside(offload: ThreadOffload) -
 
     call: Callable[[], int] = add
     assert await SeatedOffload(offload).run(call) == 3
+
+
+async def test_a_thread_that_begins_in_the_moment_in_which_its_call_ends_is_told_so() -> None:
+    threads = CallThreads()
+    threads.begin()
+    stopped = threads.stop()
+    assert stopped is not None
+    with pytest.raises(CallEndedError):
+        threads.begin()
+    assert not stopped.is_set()
+    threads.end()
+    await asyncio.wait_for(stopped.wait(), 5)
+    assert threads.stop() is None
