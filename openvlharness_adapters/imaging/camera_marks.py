@@ -15,7 +15,7 @@ _REACH, _SHORTEST_REACH = 36.0, 14.0  # pixels of a wedge whose camera looks lev
 _STEEP = 0.12  # of the viewing direction: what has to lie in the plane for a heading to mean anything
 _NARROWEST, _WIDEST = math.radians(10), math.radians(60)  # half angle of a drawn wedge
 _DOT = 5.0
-_FIRST, _OTHERS = INKS[1].fill, INKS[0].fill
+_FIRST, _OTHERS = INKS[1], INKS[0]
 _PATH: Rgb = (120, 120, 120)
 _ARROW = 8.0
 

@@ -1,7 +1,8 @@
 """Text on drawings: the font that comes with Pillow, tight boxes around words, and tags with numbers.
 
-The font holds ASCII and little more, so other signs are drawn as question marks. Numbers are put together from
-digits that are kept as pictures, and small ones are kept whole: laying out a text anew takes ten times as long, and an
+The font holds ASCII and little more, so other signs are drawn as question marks. Tags read `#7`: text detectors pass over
+a digit that stands alone, and readers take 99 for 66 upside down where nothing tells the way up. Tags are black on white
+with a thin rim in the colour of what they name; on a tinted ground detectors find fewer. They are put together from signs that are kept as pictures, and small ones are kept whole: laying out a text anew takes ten times as long, and an
 overlay may have 300 of them.
 """
 
@@ -13,10 +14,12 @@ from functools import lru_cache
 import attrs
 from PIL import Image, ImageDraw, ImageFont
 
-from openvlharness_adapters.imaging.palette import Ink, Rgb
+from openvlharness_adapters.imaging.palette import BLACK, WHITE, Rgb
 
 _TALLEST = "0123456789HX"  # what sets the height of a tag, so that all tags are of one height
-_DIGITS = "0123456789"
+_NUMBER_SIGN = "#"
+_SIGNS = f"{_NUMBER_SIGN}0123456789"
+_RIM = 1 / 28  # of an em; a wider rim keeps detectors from the text
 _KEPT_SIZE = 32  # of a tag that is kept; 1024 of them take a few megabytes
 
 
@@ -73,10 +76,10 @@ class Lettering:
         """`number_wh` of each."""
         return _tag_sizes(self, numbers)
 
-    def paste_number(self, canvas: Image.Image, corner_xy: tuple[int, int], number: int, ink: Ink) -> None:
-        """A number on a tag in its ink, with its upper left corner at `corner_xy`; `canvas` is in mode RGB."""
+    def paste_number(self, canvas: Image.Image, corner_xy: tuple[int, int], number: int, colour: Rgb) -> None:
+        """A number on a tag with a rim in a colour, its upper left corner at `corner_xy`; `canvas` is in mode RGB."""
         make = _kept_tag if self.size <= _KEPT_SIZE else _tag
-        canvas.paste(make(self, number, ink), corner_xy)
+        canvas.paste(make(self, number, colour), corner_xy)
 
 
 @lru_cache(maxsize=64)
@@ -96,27 +99,32 @@ def _span(size: int) -> tuple[int, int]:
 
 def _tag_sizes(lettering: Lettering, numbers: Iterable[int]) -> list[tuple[int, int]]:
     padding, height, advances, least = _metrics(lettering)
-    widths = (2 * padding + sum([advances[digit] for digit in str(number)]) for number in numbers)
+    widths = (
+        2 * padding + advances[_NUMBER_SIGN] + sum([advances[digit] for digit in str(number)]) for number in numbers
+    )
     return [(max(width, least), height) for width in widths]
 
 
 @lru_cache(maxsize=64)
 def _metrics(lettering: Lettering) -> tuple[int, int, Mapping[str, int], int]:
-    """Padding and height of a tag, how far each digit advances, and the least width of a tag, in pixels."""
-    advances = {digit: max(1, round(_font(lettering.size).getlength(digit))) for digit in _DIGITS}
+    """Padding and height of a tag, how far each sign advances, and the least width of a tag, in pixels."""
+    advances = {sign: max(1, round(_font(lettering.size).getlength(sign))) for sign in _SIGNS}
     height = lettering.height
     return lettering.padding, height, advances, height if lettering.padding == 1 else round(height * 1.2)
 
 
-def _tag(lettering: Lettering, number: int, ink: Ink) -> Image.Image:
+def _tag(lettering: Lettering, number: int, colour: Rgb) -> Image.Image:
     """A number on its tag, mode RGB."""
     width, height = lettering.number_wh(number)
-    digits = [_digit(lettering.size, digit, ink) for digit in str(number)]
-    tag = Image.new("RGB", (width, height), ink.ground)
-    x = (width - sum(digit.width for digit in digits)) // 2
-    for digit in digits:
-        tag.paste(digit, (x, lettering.padding))
-        x += digit.width
+    signs = [_sign(lettering.size, sign) for sign in f"{_NUMBER_SIGN}{number}"]
+    tag = Image.new("RGB", (width, height), WHITE)
+    if lettering.padding > 1:  # else it would touch the text
+        rim = max(1, round(lettering.size * _RIM))
+        ImageDraw.Draw(tag).rectangle((0, 0, width - 1, height - 1), outline=colour, width=rim)
+    x = (width - sum(sign.width for sign in signs)) // 2
+    for sign in signs:
+        tag.paste(sign, (x, lettering.padding))
+        x += sign.width
     return tag
 
 
@@ -124,9 +132,9 @@ _kept_tag = lru_cache(maxsize=1024)(_tag)
 
 
 @lru_cache(maxsize=512)
-def _digit(size: int, digit: str, ink: Ink) -> Image.Image:
-    """A digit on the ground of its ink, mode RGB, as wide as it advances and as high as `_span`; never drawn on."""
+def _sign(size: int, sign: str) -> Image.Image:
+    """A sign black on white, mode RGB, as wide as it advances and as high as `_span`; never drawn on."""
     top, bottom = _span(size)
-    picture = Image.new("RGB", (max(1, round(_font(size).getlength(digit))), bottom - top), ink.ground)
-    ImageDraw.Draw(picture).text((0, -top), digit, fill=ink.text, font=_font(size))
+    picture = Image.new("RGB", (max(1, round(_font(size).getlength(sign))), bottom - top), WHITE)
+    ImageDraw.Draw(picture).text((0, -top), sign, fill=BLACK, font=_font(size))
     return picture

@@ -20,7 +20,7 @@ _AT_A_TIME = 2_000_000  # pixels
 _EDGE_BIT = 128
 _MARKS = (_EDGE_BIT - 1) // len(INKS) * len(INKS)
 """How many objects are told apart before marks come again; a multiple of the inks, so that a mark says its ink."""
-_SHADES = [0, 0, 0, 0] + [channel for ink in INKS for channel in (*ink.fill, _FILL)] * (_MARKS // len(INKS))
+_SHADES = [0, 0, 0, 0] + [channel for ink in INKS for channel in (*ink, _FILL)] * (_MARKS // len(INKS))
 _PALETTE = [*_SHADES, *[0] * (4 * _EDGE_BIT - len(_SHADES))]
 _PALETTE += [_EDGE if at % 4 == 3 and shade else shade for at, shade in enumerate(_PALETTE)]
 """Red, green, blue and opacity of every mark, and of every mark with the bit of an edge."""

@@ -19,7 +19,8 @@ from openvlharness_core.detections import Detections
 from openvlharness_core.masks import runs_of_all
 
 _LINE_SHARE = 1 / 400  # of the longer side
-_LARGEST_LETTERING, _LEAST_LETTERING = 1 / 45, 1 / 64  # of the longer side: what suits the eye, and what it needs
+_LARGEST_LETTERING, _LEAST_LETTERING = 1 / 37, 1 / 64  # of the longer side: what suits the eye, and what it needs
+_AIR = 0.2  # of an em, around a number on its tag
 _EASY_LETTERING, _HARD_LETTERING = (
     22,
     16,
@@ -81,7 +82,7 @@ def _draw_objects(canvas: Image.Image, boxes: Floats, detections: Detections, li
         paint(canvas, topmost(runs, order.argsort()), line, factor)
     draw = ImageDraw.Draw(canvas)
     for position in order[bare[order]].tolist():
-        _outline(draw, boxes[position].astype(int).tolist(), ink_of(position).fill, line)
+        _outline(draw, boxes[position].astype(int).tolist(), ink_of(position), line)
 
 
 def _outline(draw: ImageDraw.ImageDraw, box: list[int], colour: Rgb, line: int) -> None:
@@ -97,7 +98,7 @@ def _draw_labels(canvas: Image.Image, boxes: Floats, line: int) -> None:
         if spot.is_far:
             width, height = lettering.number_wh(position + 1)
             middle = (spot.corner_xy[0] + width // 2, spot.corner_xy[1] + height // 2)
-            _leader(draw, middle, boxes[position], ink_of(position).fill, line)
+            _leader(draw, middle, boxes[position], ink_of(position), line)
     for position, spot in enumerate(spots):
         lettering.paste_number(canvas, spot.corner_xy, position + 1, ink_of(position))
 
@@ -134,11 +135,11 @@ def _letterings(count: int, room_wh: tuple[int, int]) -> tuple[Lettering, int]:
     """The largest lettering to try for that many labels, and the smallest size of an em, in pixels."""
     shorter, longer = sorted(room_wh)
     least = max(_HARD_LETTERING, round(longer * _LEAST_LETTERING))
-    signs = count * (len(str(count)) + 1)  # a tag is as wide as one digit more
+    signs = count * (len(str(count)) + 2)  # the number sign, and air as wide as one more
     by_area = math.sqrt(_LABELLED_AREA * room_wh[0] * room_wh[1] / (0.75 * signs))
     largest = max(least, round(min(max(longer * _LARGEST_LETTERING, _EASY_LETTERING), by_area)))
     if shorter >= _NARROW:
-        lettering = Lettering(size=largest)
+        lettering = Lettering(size=largest, air=_AIR)
         most = _fitting(count, (round(room_wh[0] * 0.8), round(room_wh[1] * 0.8)), lettering)
     else:  # every pixel goes to the digits
         lettering = Lettering(size=largest, air=0.0)

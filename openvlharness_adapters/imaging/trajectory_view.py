@@ -8,6 +8,7 @@ lettering is drawn afterwards, so that it stays sharp.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import attrs
@@ -32,7 +33,8 @@ _RULE: Rgb = (228, 228, 228)
 _GREY: Rgb = (90, 90, 90)
 _WORDS = Lettering(size=17)
 _TITLE = Lettering(size=19)
-_LABEL_SIZES = (17, 14, 12, 10)  # the largest with which all labels find room is taken
+_LABEL_SIZES = (17, 14, 12, 10)
+_NEAR = 40.0  # pixels of a line between a label and its camera that an eye follows in a row of cameras
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -205,18 +207,22 @@ def _draw_scale(draw: ImageDraw.ImageDraw, sheet: _Sheet, is_metric: bool) -> Re
 def _label_placed(
     canvas: Image.Image, view: BirdsEye, sheet: _Sheet, texts: list[str], furniture: list[Rectangle]
 ) -> None:
-    """One tag a camera, in the largest lettering with which all find room."""
+    """One tag a camera, in the largest lettering with which all find room near their cameras, or else the nearest."""
     placed = np.flatnonzero(sheet.is_on_plane).tolist()
     points = [sheet.at(view.places_xz[camera]) for camera in placed]
     tips = [tip_of(point, view, camera) for point, camera in zip(points, placed, strict=True)]
-    marks = [_around(point, tip) for point, tip in zip(points, tips, strict=True)]
+    held = furniture + [_around(point, tip) for point, tip in zip(points, tips, strict=True)]
     named = np.array([(x - 5, y - 5, x + 5, y + 5) for x, y in tips])
+    tried = []
     for size in _LABEL_SIZES:
         lettering = Lettering(size=size)
         sizes = np.array([lettering.text_wh(texts[camera]) for camera in placed], dtype=np.int64)
-        spots = place(named, sizes, (_WIDTH, _PLANE_HEIGHT), 3, furniture + marks)
-        if all(spot.is_free for spot in spots):
+        spots = place(named, sizes, (_WIDTH, _PLANE_HEIGHT), 3, held)
+        longest = max(math.dist(_start(*each), each[1]) for each in zip(spots, tips, sizes.tolist(), strict=True))
+        tried.append((sum(not spot.is_free for spot in spots), longest, lettering, spots, sizes))
+        if tried[-1][:2] <= (0, _NEAR):
             break
+    *_, lettering, spots, sizes = min(tried, key=lambda trial: trial[:2])
     draw = ImageDraw.Draw(canvas)
     for spot, tip, size_wh in zip(spots, tips, sizes.tolist(), strict=True):
         if spot.is_far:
@@ -235,10 +241,15 @@ def _around(point: tuple[float, float], tip: tuple[float, float]) -> Rectangle:
 
 def _leader(draw: ImageDraw.ImageDraw, spot: Spot, tip: tuple[float, float], size_wh: list[int]) -> None:
     """A thin line from a tag's edge to the tip of its camera."""
+    draw.line((*_start(spot, tip, size_wh), *tip), fill=_GREY, width=1)
+
+
+def _start(spot: Spot, tip: tuple[float, float], size_wh: list[int]) -> tuple[float, float]:
+    """The place on a tag that is nearest to the tip of its camera."""
     x, y = (
         min(max(end, corner), corner + side) for end, corner, side in zip(tip, spot.corner_xy, size_wh, strict=True)
     )
-    draw.line((x, y, *tip), fill=_GREY, width=1)
+    return x, y
 
 
 def _cells(texts: list[str]) -> list[tuple[float, float]]:

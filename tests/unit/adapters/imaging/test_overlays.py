@@ -13,29 +13,15 @@ from openvlharness_adapters.imaging.codec import PillowCodec
 from openvlharness_adapters.imaging.enlarging import whole_factor
 from openvlharness_adapters.imaging.lettering import Lettering
 from openvlharness_adapters.imaging.overlays import draw_overlay
-from openvlharness_adapters.imaging.palette import Ink, ink_of
+from openvlharness_adapters.imaging.palette import ink_of
 from openvlharness_adapters.imaging.renderer import PillowRenderer
 from openvlharness_core.detections import Detections
 from openvlharness_core.errors import UnreadableImageError
 from openvlharness_core.geometry import map_box
 from openvlharness_core.pictures import EncodedImage
 from tests.support import evidence_scenes as scenes
+from tests.support.overlay_reading import Tag, noting_tags
 from tests.unit.adapters.imaging.drawing import saved
-
-Tag = tuple[int, tuple[int, int, int, int]]
-
-
-def noting_tags(patch: pytest.MonkeyPatch) -> list[Tag]:
-    drawn: list[Tag] = []
-    paste = Lettering.paste_number
-
-    def noting(lettering: Lettering, canvas: Image.Image, corner: tuple[int, int], number: int, ink: Ink) -> None:
-        width, height = lettering.number_wh(number)
-        drawn.append((number, (*corner, corner[0] + width, corner[1] + height)))
-        paste(lettering, canvas, corner, number, ink)
-
-    patch.setattr(Lettering, "paste_number", noting)
-    return drawn
 
 
 @pytest.fixture
@@ -133,7 +119,7 @@ def test_masks_are_filled_translucently_and_edged_in_full_colour() -> None:
     assert (
         abs(middle[:, 1::2].mean(axis=(0, 1)) - middle[:, ::2].mean(axis=(0, 1))).min() > 100
     )  # the stripes shine through
-    fill = np.array(ink_of(0).fill)
+    fill = np.array(ink_of(0))
     assert np.abs(middle[:, 1::2] - fill * 96 / 255).max() <= 2
     assert (drawn[200:203, 250] == fill).all(axis=1).any()
     assert (drawn[350, 100:103] == fill).all(axis=1).any()
@@ -145,8 +131,8 @@ def test_masks_are_filled_translucently_and_edged_in_full_colour() -> None:
 def test_small_objects_stay_visible_on_large_ones() -> None:
     boxes = [(200.0, 200.0, 260.0, 260.0), (50.0, 50.0, 600.0, 600.0)]
     drawn = scenes.opened(draw_overlay(np.zeros((640, 640, 3), np.uint8), scenes.detected(boxes, (640, 640))))
-    assert np.abs(drawn[230, 230] - np.array(ink_of(0).fill) * 96 / 255).max() <= 2
-    assert np.abs(drawn[400, 400] - np.array(ink_of(1).fill) * 96 / 255).max() <= 2
+    assert np.abs(drawn[230, 230] - np.array(ink_of(0)) * 96 / 255).max() <= 2
+    assert np.abs(drawn[400, 400] - np.array(ink_of(1)) * 96 / 255).max() <= 2
 
 
 def test_touching_objects_of_one_colour_have_an_edge_between_them() -> None:
@@ -164,8 +150,8 @@ def test_touching_objects_of_one_colour_have_an_edge_between_them() -> None:
         size_hw=(640, 640),
     )
     drawn = scenes.opened(draw_overlay(np.zeros((640, 640, 3), np.uint8), detections)).astype(int)
-    fill = np.array(ink_of(0).fill)
-    assert (ink_of(6).fill == fill).all()
+    fill = np.array(ink_of(0))
+    assert ink_of(6) == ink_of(0)
     assert (drawn[200, 119] == fill).all()
     assert (drawn[200, 120] == fill).all()
     assert (drawn[200, 110] != fill).any()
@@ -177,7 +163,7 @@ def test_an_empty_mask_is_outlined_by_its_box() -> None:
         boxes_xyxy_px=np.array([[100, 200, 300, 400]]), scores=np.ones(1), masks=[nothing], size_hw=(640, 640)
     )
     drawn = scenes.opened(draw_overlay(np.zeros((640, 640, 3), np.uint8), detections))
-    assert (drawn[200:202, 110:290] == ink_of(0).fill).all()
+    assert (drawn[200:202, 110:290] == ink_of(0)).all()
 
 
 def test_lines_grow_with_the_picture_and_thin_in_a_crowd() -> None:

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from openvlharness_adapters.imaging.palette import BLACK, INKS, LEAST_CONTRAST, WHITE, Rgb, contrast, ink_of, luminance
+from openvlharness_adapters.imaging.palette import BLACK, INKS, WHITE, Rgb, ink_of, luminance
 
 # Linear RGB as dichromats see it; G. Machado, M. Oliveira and L. Fernandes (2009), severity 1.0.
 _BLINDNESS = {
@@ -14,6 +14,12 @@ _BLINDNESS = {
     "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
     "none": np.eye(3).tolist(),
 }
+
+
+def contrast(one: Rgb, other: Rgb) -> float:
+    """Contrast ratio of two colours as WCAG 2 defines it, 1 to 21."""
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 def _lab(colour: Rgb, matrix: list[list[float]]) -> np.ndarray:
@@ -33,17 +39,13 @@ def test_contrast_is_that_of_wcag() -> None:
     assert luminance((255, 0, 0)) == pytest.approx(0.2126)
 
 
-def test_text_stands_out_on_every_ground() -> None:
-    assert min(contrast(ink.text, ink.ground) for ink in INKS) >= LEAST_CONTRAST
-
-
 def test_lines_show_on_black_and_on_white() -> None:
-    assert min(contrast(ink.fill, paper) for ink in INKS for paper in (BLACK, WHITE)) >= 2
+    assert min(contrast(ink, paper) for ink in INKS for paper in (BLACK, WHITE)) >= 2
 
 
 @pytest.mark.parametrize("kind", _BLINDNESS)
 def test_colour_blind_eyes_tell_fills_apart(kind: str) -> None:
-    seen = [_lab(ink.fill, _BLINDNESS[kind]) for ink in INKS]
+    seen = [_lab(ink, _BLINDNESS[kind]) for ink in INKS]
     assert min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2)) > 12
 
 

@@ -75,3 +75,12 @@ def test_what_is_held_is_not_covered() -> None:
     (spot,) = place(np.array([[100.0, 100, 200, 200]]), np.array([[30, 20]]), (400, 400), 2, held)
     (found,) = rectangles([spot], np.array([[30, 20]]))
     assert all(distance(found, tuple(int(v) for v in rectangle)) >= 2 for rectangle in held)
+
+
+def test_a_wide_label_goes_beside_rather_than_past_what_is_held() -> None:
+    held = [(180.0, 150.0, 220.0, 250.0)]
+    (spot,) = place(np.array([[195.0, 195, 205, 205]]), np.array([[150, 20]]), (400, 400), 2, held)
+    x, y = spot.corner_xy
+    assert spot.is_far
+    assert abs(y + 10 - 200) <= 1
+    assert x + 150 in range(170, 181) or x in range(220, 231)

@@ -182,3 +182,13 @@ def test_an_empty_label_becomes_a_number(words: list[Word]) -> None:
 def test_a_label_for_every_camera_is_asked_for() -> None:
     with pytest.raises(ValueError, match="labels: expected one for each of 3 cameras, got 2"):
         draw_trajectory(scenes.along_an_arc(3), ["a", "b"])
+
+
+def test_labels_of_cameras_on_a_line_stand_beside_their_own_marks(words: list[Word]) -> None:
+    steps = 0.3 * np.arange(20)
+    line = np.stack([np.zeros(20), np.zeros(20), steps], axis=1)
+    draw_trajectory(scenes.travelled(line, [scenes.turned(0)] * 20), scenes.handles(20))
+    middles = {text: (box[1] + box[3]) / 2 for text, box in words if text.startswith("input_image_")}
+    between = np.diff([middles[handle] for handle in scenes.handles(20)])
+    assert (between < 0).all()  # the further ahead, the higher up
+    assert np.abs(between - between.mean()).max() < 0.6 * -between.mean()
