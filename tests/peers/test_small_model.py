@@ -79,15 +79,15 @@ async def test_more_than_the_window_holds(small_model: str, alias: str, *, strea
 
 @BOTH
 async def test_a_picture_is_refused_by_a_model_that_sees_none(small_model: str, alias: str) -> None:
-    async with agent_of(small_model, alias, tools=("zoom",), prompts=PROMPTS, **BRIEF) as agent:
+    async with agent_of(small_model, alias, tools=("zoom",), prompts=PROMPTS, retry=0, **BRIEF) as agent:
         report = await agent.answer(Question("Start now.", [ImageInput.from_bytes(picture())]))
     assert (report.stop_reason, report.answer, model_steps(report)) == ("model_failed", None, [])
     assert report.error is not None
     assert "image input is not supported" in report.error.message
 
 
-@pytest.mark.parametrize(("alias", "stream"), [("generic-chat", False), ("generic-responses", True)])
-async def test_a_whole_question(small_model: str, alias: str, *, stream: bool) -> None:
+@BOTH
+async def test_a_whole_streamed_question(small_model: str, alias: str) -> None:
     async with agent_of(
         small_model,
         alias,
@@ -111,7 +111,7 @@ async def test_a_whole_question(small_model: str, alias: str, *, stream: bool) -
 async def test_a_history_that_passes_the_window_is_compacted(small_model: str) -> None:
     """Opening and one answer fit, opening and two do not; the third request is refused, and asked again with one of them."""
     pages = tuple(
-        SearchItem(title=f"Harbour {n}", url=f"http://town.example/{n}", snippet="harbour berth tide " * 13)
+        SearchItem(title=f"Harbour {n}", url=f"http://town.example/{n}", snippet="harbour berth tide " * 20)
         for n in range(8)
     )
     async with agent_of(
