@@ -21,10 +21,8 @@ from openvlharness_core.masks import runs_of_all
 _LINE_SHARE = 1 / 400  # of the longer side
 _LARGEST_LETTERING, _LEAST_LETTERING = 1 / 37, 1 / 64  # of the longer side: what suits the eye, and what it needs
 _AIR = 0.2  # of an em, around a number on its tag
-_EASY_LETTERING, _HARD_LETTERING = (
-    22,
-    16,
-)  # pixels of an em: the text detector finds nearly all digits, and most of them
+_EASY_LETTERING = 22  # pixels of an em at which text detectors find a tag that stands alone
+_HARD_LETTERING = 16  # and one among many
 _SQUEEZED = 0.75  # of the least lettering, where a crowd leaves no room for more
 _LABELLED_AREA = 0.15  # of the picture, that all labels together may take before they shrink
 _FEW = 20  # one label in so many may lie away from its object before smaller letters are tried
