@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from openvlharness_app.cli.model_serving import model_commands
 from openvlharness_app.cli.options import chosen_settings, configuration_options, fail
 from openvlharness_app.cli.serving import address_options, needs_server_extra, run_server
 
@@ -32,3 +33,7 @@ def embedded(config: str | None, preset: str | None, host: str | None, port: int
     except ConfigurationError as error:
         fail(str(error))
     run_server(settings, lambda: embedded_server(settings, corpus), "embedded backends", host, port)
+
+
+for _each in model_commands():
+    command.add_command(_each)

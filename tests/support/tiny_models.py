@@ -173,7 +173,7 @@ def deepseek_ocr(folder: Path) -> None:
                 "output_channels": 16,
                 "num_hidden_layers": 1,
                 "num_attention_heads": 2,
-                "image_size": 256,
+                "image_size": 1024,
                 "window_size": 4,
                 "global_attn_indexes": [0],
                 "downsample_channels": [24, 32],
@@ -214,7 +214,7 @@ def deepseek_ocr(folder: Path) -> None:
         extra_special_tokens={"image_token": "<image>"},
         additional_special_tokens=["<image>"],
     )
-    images = DeepseekOcr2ImageProcessorPil(size={"height": 256, "width": 256}, tile_size=192, max_patches=2)
+    images = DeepseekOcr2ImageProcessorPil(max_patches=2)  # the network has queries for 768 and 1024 pixels alone
     DeepseekOcr2Processor(image_processor=images, tokenizer=made).save_pretrained(folder)
 
 

@@ -16,7 +16,6 @@ from openvlharness_adapters.servers.pictures import PilImage
 from openvlharness_adapters.servers.scenes import Cameras, Floats
 from openvlharness_adapters.servers.sources import Weights, WeightsUnavailableError
 
-DEFAULT_WEIGHTS = "depth-anything/DA3NESTED-GIANT-LARGE"
 _LONGER_SIDE = 504
 
 

@@ -13,7 +13,6 @@ from openvlharness_adapters.servers.pictures import PilImage
 from openvlharness_adapters.servers.sources import Weights
 from openvlharness_core.errors import UnsupportedQueryError
 
-DEFAULT_WEIGHTS = "IDEA-Research/grounding-dino-base"
 THRESHOLD = 0.25
 
 

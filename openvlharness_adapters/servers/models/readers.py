@@ -13,9 +13,6 @@ from openvlharness_adapters.servers.devices import Device
 from openvlharness_adapters.servers.pictures import PilImage
 from openvlharness_adapters.servers.sources import Weights
 
-PADDLE_WEIGHTS = "PaddlePaddle/PaddleOCR-VL-1.5"
-DEEPSEEK_WEIGHTS = "deepseek-ai/DeepSeek-OCR-2"
-
 
 @attrs.frozen(kw_only=True)
 class Reader:

@@ -20,7 +20,6 @@ from openvlharness_adapters.servers.pictures import PilImage
 from openvlharness_adapters.servers.sources import Weights
 from openvlharness_core.errors import UnsupportedQueryError
 
-DEFAULT_WEIGHTS = "facebook/sam3"
 THRESHOLD = 0.5
 _WORDS = 32
 """Tokens of a query; the text encoder was trained with that many, padding included."""

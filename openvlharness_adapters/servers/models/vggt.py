@@ -24,7 +24,6 @@ from openvlharness_adapters.servers.pictures import PilImage
 from openvlharness_adapters.servers.scenes import Cameras, Floats
 from openvlharness_adapters.servers.sources import Weights, WeightsUnavailableError
 
-DEFAULT_WEIGHTS = "facebook/VGGT-1B"
 _LONGER_SIDE = 518
 _PATCH = 14
 
