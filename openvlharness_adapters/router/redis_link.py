@@ -198,7 +198,7 @@ class RedisLink:
                 self._client.connection_pool.disconnect()
                 if not again:
                     return GateUnavailableError(f"{self.shown}: Redis cannot be used ({type(error).__name__})")
-            except Exception:
+            except Exception:  # noqa: BLE001 - whatever it is, leases must go on being renewed
                 _log.exception("a bug in what is kept in Redis")
                 return GateUnavailableError(f"{self.shown}: what Redis said could not be used")
             else:
