@@ -40,7 +40,8 @@ test-full: $(VENV)/.test $(PEERS)/.made
 	@echo "== tests as another user"; \
 	tests/as_another_user.sh $(BIN)/python -m pytest -q --full -p no:cacheprovider -m unprivileged
 	@echo "== tests of system parts, long tests"; \
-	$(BIN)/python -m pytest -q --full -n 2 --dist loadgroup -m "(system or heavy) and not unprivileged"
+	$(BIN)/python -m pytest -q --full -n 2 --dist loadgroup -m "(system or heavy) and not unprivileged" --ignore=tests/peers
+	@echo "== third-party servers as peers"; $(BIN)/python -m pytest -q --full tests/peers
 
 format: $(VENV)/.test
 	@$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .

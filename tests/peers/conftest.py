@@ -1,4 +1,4 @@
-"""Each server is started once, when the first test wants it; the mark `xdist_group` keeps its tests in one process."""
+"""Each server is started once, when the first test wants it; `make test-full` runs these tests in one process for that."""
 
 from __future__ import annotations
 

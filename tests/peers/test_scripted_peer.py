@@ -8,7 +8,7 @@ from openvlharness_core import ImageInput, Question
 from openvlharness_core.seeking import SearchItem
 from tests.peers.asking import BOTH, EITHER_WAY, agent_of, compactions, model_steps, picture, tool_steps
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("peers")]
+pytestmark = pytest.mark.heavy
 
 
 @BOTH

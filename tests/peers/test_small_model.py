@@ -14,7 +14,7 @@ from openvlharness_core.testing import plain_prompts
 from tests.peers.asking import BOTH, EITHER_WAY, agent_of, compactions, model_of, model_steps, picture, tool_steps
 from tests.peers.conftest import WINDOW_TOKENS
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("peers")]
+pytestmark = pytest.mark.heavy
 
 # Each token is a hundredth of a second where nobody else wants the processor: texts are as short as they can be, and
 # what the tests begin with is the same, so that the server has it in its cache. The words are those of its template.
