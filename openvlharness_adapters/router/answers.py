@@ -47,6 +47,13 @@ class Answer:
         return headers
 
 
+class OtherBodyError(Exception):
+    """An idempotency key came with another body than before."""
+
+    def __init__(self) -> None:
+        super().__init__("this key came with another body")
+
+
 @attrs.define(eq=False)
 class _Entry(Generic[T]):
     fingerprint: int
@@ -76,14 +83,14 @@ class Answers(Generic[T]):
         """The call or the answer of that key; `None` for a new one.
 
         Raises:
-            ValueError: the key came with another body.
+            OtherBodyError: the key came with another body.
         """
         self._forget_old()
         entry = self._entries.get(key)
         if entry is None:
             return None
         if entry.fingerprint != fingerprint_of(body):
-            raise ValueError("this key came with another body")
+            raise OtherBodyError
         return entry.answer if entry.answer is not None else entry.call
 
     def begin(self, key: str, body: bytes, call: T) -> None:

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from openvlharness_adapters.router.answers import Answer
+from openvlharness_adapters.router.answers import Answer, OtherBodyError
 from openvlharness_adapters.router.gates import GateUnavailableError, QueueFullError, Seat
 from openvlharness_adapters.router.threads import note_threads
 from openvlharness_adapters.wire.capabilities import WIRES, CapabilityWire, WireCall
-from openvlharness_adapters.wire.envelopes import ToolCall
+from openvlharness_adapters.wire.envelopes import ToolCall, invalid_request
 from openvlharness_adapters.wire.failures import Failure, failure_of
 from openvlharness_adapters.wire.usage import usage_to_wire
 from openvlharness_core.errors import BackendUnavailableError, HarnessError
@@ -78,6 +78,7 @@ class Call:
         work: its arguments, read and checked.
         size: bytes taken from the desk's room until it has a seat.
         key: its idempotency key.
+        digest: of its body, where other routers may have the same call; else `None`.
         seated: whether it has, or had, a seat.
         answer: once it is settled.
     """
@@ -88,6 +89,7 @@ class Call:
     work: WireCall
     size: int
     key: str | None
+    digest: bytes | None = None
     seated: bool = attrs.field(default=False, init=False)
     answer: Answer | None = attrs.field(default=None, init=False)
     _listeners: list[Deliver] = attrs.field(factory=list, init=False)
@@ -133,16 +135,28 @@ class Call:
     async def _run(self) -> None:
         self._begun = True
         try:
-            seat = await self._take_seat()
+            answer = await self._find_answer()
+            seat = None if answer is not None else await self._take_seat()
         except (QueueFullError, GateUnavailableError) as error:
             self._settle(self.desk.busy(str(error)))
+        except OtherBodyError as error:
+            self._settle(self._failed(other_body(error)))
         except asyncio.CancelledError:
             pass  # whoever cancelled has settled it, or nobody listens any more
         else:
-            await self._work(seat)
+            if answer is not None:
+                self._settle(answer)
+            else:
+                await self._work(seat)
         self._over()
         if self.answer is not None:
             await self.deliver()
+
+    async def _find_answer(self) -> Answer | None:
+        """What another router answered to the same call; `None` when it is to be run here."""
+        if self.desk.elsewhere is None or self.key is None or self.digest is None:
+            return None
+        return await self.desk.elsewhere.claim(self.key, self.digest)
 
     async def _take_seat(self) -> Seat | None:
         group = self.tool.group
@@ -217,6 +231,11 @@ class Call:
         else:
             counters.waiting -= 1
             self.desk.room.give_back(self.size)
+
+
+def other_body(error: OtherBodyError) -> Failure:
+    """The failure of a call whose key belongs to another one."""
+    return invalid_request(f"Idempotency-Key: {error}", 422)
 
 
 def timeout_of(tool: ServedTool, why: str) -> Failure:

@@ -9,14 +9,15 @@ from typing import Any
 
 import attrs
 
-from openvlharness_adapters.router.answers import Answer, Answers
+from openvlharness_adapters.router.answers import Answer, Answers, OtherBodyError
 from openvlharness_adapters.router.bodies import Room
-from openvlharness_adapters.router.calls import Call, ServedTool, timeout_of
+from openvlharness_adapters.router.calls import Call, ServedTool, other_body, timeout_of
 from openvlharness_adapters.router.deadlines import Deadlines
 from openvlharness_adapters.router.gates import Gate
+from openvlharness_adapters.router.joining import Elsewhere, digest_of
 from openvlharness_adapters.router.metrics import ToolCounters
 from openvlharness_adapters.router.shapes import Shape
-from openvlharness_adapters.wire.envelopes import BadCallError, ToolCall, invalid_request
+from openvlharness_adapters.wire.envelopes import BadCallError, ToolCall
 from openvlharness_adapters.wire.failures import Failure, bad_arguments
 from openvlharness_adapters.wire.images import TakeIn
 from openvlharness_core.errors import MalformedResultError
@@ -38,6 +39,8 @@ class Desk:
         take_in: makes pictures of what callers send.
         shape: how requests and answers look.
         answers: running and answered calls by idempotency key.
+        elsewhere: those of other routers; `None` for a router by itself. Calls that need no seat are not shared:
+            they are to go on whatever happens to the others.
         room: memory of calls without a seat.
         draining: whether the server is about to end.
         open: calls that are still to be answered.
@@ -49,6 +52,7 @@ class Desk:
     take_in: TakeIn
     shape: Shape
     answers: Answers[Call]
+    elsewhere: Elsewhere | None = None
     room: Room = attrs.field(factory=Room)
     deadlines: Deadlines = attrs.field(init=False)
     counters: dict[str, ToolCounters] = attrs.field(init=False)
@@ -87,8 +91,8 @@ class Desk:
         try:
             if key is not None and (known := self.answers.find(key, body)) is not None:
                 return known
-        except ValueError as error:
-            return self._refused(body, name, str(error))
+        except OtherBodyError as error:
+            return self._refused(body, name, error)
         if self.draining:
             return self.busy("the server is about to end")
         try:
@@ -109,14 +113,16 @@ class Desk:
             self.counters[tool.name].count("invalid_tool_arguments")
             return self.failed(asked, bad_arguments(error))
         asked = attrs.evolve(asked, args=None)  # read: what waits holds the bytes of pictures once
-        return Call(desk=self, tool=tool, asked=asked, work=work, size=len(body), key=key)
+        shared = self.elsewhere is not None and key is not None and tool.group is not None
+        digest = digest_of(body) if shared else None
+        return Call(desk=self, tool=tool, asked=asked, work=work, size=len(body), key=key, digest=digest)
 
-    def _refused(self, body: bytes, name: str, why: str) -> Answer:
+    def _refused(self, body: bytes, name: str, why: OtherBodyError) -> Answer:
         try:
             asked = self.shape.read(body, name)
         except BadCallError as error:
             asked = error.call
-        return self.failed(asked, invalid_request(f"Idempotency-Key: {why}", 422))
+        return self.failed(asked, other_body(why))
 
     def settle(self, call: Call, answer: Answer) -> None:
         """`call` has its answer: count it, and keep it for who repeats its key."""
@@ -131,6 +137,8 @@ class Desk:
         self.counters[call.tool.name].count(outcome)
         if call.key is not None:
             self.answers.end(call.key, answer)
+            if self.elsewhere is not None and call.digest is not None:
+                self.elsewhere.end(call.key, answer)
         if self._idle is not None and not self.open:
             self._idle.set()
 

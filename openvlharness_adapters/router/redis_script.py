@@ -126,3 +126,80 @@ for at = 9, #ARGV, 2 do
 end
 return {due(), states}
 """
+
+CALLS = """
+-- KEYS: when Redis began, answers that are kept by the time at which they are dropped, the bytes of all of them.
+local born, kept, total = unpack(KEYS)
+local act, me, channels, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local time = redis.call('TIME')
+local now = math.floor((tonumber(time[1]) * 1000000 + tonumber(time[2])) / 1000)
+local function text(number) return string.format('%.0f', number) end
+redis.call('SET', born, text(now), 'NX')
+local opens = tonumber(redis.call('GET', born)) + lease
+
+local function owner(claim) return string.match(claim, '^[^:]*') end
+
+-- A kept answer is listed as its size and the name of its call.
+local function drop(entry)
+  local size, call = string.match(entry, '^(%d+) (.*)$')
+  redis.call('ZREM', kept, entry)
+  redis.call('DECRBY', total, size)
+  redis.call('DEL', call)
+end
+for _, entry in ipairs(redis.call('ZRANGEBYSCORE', kept, '-inf', text(now))) do drop(entry) end
+
+if act == 'claim' then
+  local call, claim, digest = ARGV[5], ARGV[6], ARGV[7]
+  local found = redis.call('HMGET', call, 'digest', 'claim', 'status', 'outcome', 'media', 'body')
+  if not found[1] then
+    if now < opens then return {'wait', opens - now} end
+    redis.call('HSET', call, 'digest', digest, 'claim', claim)
+    redis.call('PEXPIRE', call, lease)
+    return {'yours'}
+  end
+  if found[1] ~= digest then return {'other'} end
+  if found[3] then return {'done', found[3], found[4], found[5], found[6]} end
+  if found[2] == claim then return {'yours'} end
+  redis.call('HSET', call, 'to ' .. me, '1')
+  return {'wait', math.max(1, redis.call('PTTL', call))}
+end
+
+if act == 'keep' then
+  for at = 5, #ARGV, 3 do
+    local call, claim, digest = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+    if redis.call('EXISTS', call) == 0 then redis.call('HSET', call, 'digest', digest, 'claim', claim) end
+    local found = redis.call('HMGET', call, 'claim', 'status')
+    if found[1] == claim and not found[2] then redis.call('PEXPIRE', call, lease) end
+  end
+  return {}
+end
+
+-- 'end': with an answer it is kept; without one the key is anybody's again. Whoever waits for either is told.
+local call, claim, digest, status = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local found = redis.call('HMGET', call, 'claim', 'status')
+if (found[1] and found[1] ~= claim) or found[2] then return {} end
+local joined = {}
+for _, field in ipairs(redis.call('HKEYS', call)) do
+  local name = string.match(field, '^to (.*)$')
+  if name then joined[#joined + 1] = name end
+end
+if status == '' then
+  redis.call('DEL', call)
+else
+  local body, seconds, most = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
+  redis.call('HSET', call, 'digest', digest, 'claim', claim, 'status', status, 'outcome', ARGV[9], 'media', ARGV[10],
+    'body', body)
+  if #body <= most then
+    redis.call('PEXPIRE', call, text(seconds * 1000))
+    redis.call('ZADD', kept, text(now + seconds * 1000), text(#body) .. ' ' .. call)
+    redis.call('INCRBY', total, text(#body))
+    while tonumber(redis.call('GET', total)) > most do drop(redis.call('ZRANGE', kept, 0, 0)[1]) end
+  elseif #joined > 0 then
+    redis.call('PEXPIRE', call, lease)
+  else
+    redis.call('DEL', call)
+  end
+end
+for _, name in ipairs(joined) do redis.call('PUBLISH', channels .. name, 'call ' .. call) end
+return {}
+"""
