@@ -11,14 +11,25 @@ from openvlharness_app.faults import Fault
 from openvlharness_app.settings import Settings
 
 BACKENDS_HERE = (
+    "camera_trajectory",
+    "deepseek_ocr",
+    "depth_estimation",
     "embedded_camera",
     "embedded_grounding",
     "embedded_image_search",
     "embedded_ocr",
     "embedded_text_search",
     "embedded_webpage_visit",
+    "grounding_dino",
+    "ocr",
     "python_coding_agent",
     "python_executor_local",
+    "sam3_segment",
+    "serper_image_search",
+    "serper_text_search",
+    "serper_webpage_visit",
+    "vggt_camera",
+    "vggt_depth",
     "zoom_in_image_by_bbox",
 )
 """Packaged backends that can be built."""
@@ -40,11 +51,6 @@ def _faults(settings: Settings) -> Iterator[Fault]:
                 continue  # the router's own matter
             if name in PACKAGED_BACKENDS and name not in BACKENDS_HERE:
                 yield Fault(key=f"capabilities.tools.{field.name}.{role}", expected=here, got=str(name))
-    for name in BACKENDS_HERE:
-        entry = getattr(settings.services.tools, name)
-        if len(getattr(entry, "server_url", None) or ()) > 1:
-            key = f"services.tools.{name}.server_url"
-            yield Fault(key=key, expected="one address in this version", got="a list of several")
     generator = settings.services.tools.python_coding_agent
     if tools.coding is not None and generator is not None and generator.mode != "single_shot":
         expected = "single_shot in this version"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dependency_injector import containers, providers
 
 from openvlharness_app.availability import unavailable
-from openvlharness_app.building import auxiliary, backends, models, remote, services, tools
+from openvlharness_app.building import auxiliary, backends, models, remote, searching, services, tools
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.lifetime import Lifetime
 from openvlharness_app.loading import load_agent_config
@@ -50,11 +50,24 @@ class AgentContainer(containers.DeclarativeContainer):
     code_executor = providers.Singleton(backends.code_executor, settings)
     evidence_renderer = providers.Singleton(services.evidence_renderer, image_codec)
     grounding_backend = providers.Singleton(backends.grounding_backend, settings, remotes, image_codec, offload)
-    depth_backend = providers.Singleton(backends.depth_backend, settings, remotes)
+    depth_backend = providers.Singleton(backends.depth_backend, settings, remotes, offload)
     camera_backend = providers.Singleton(backends.camera_backend, settings, remotes, image_codec, offload)
-    text_search_backend = providers.Singleton(backends.text_search_backend, settings, remotes, offload)
-    image_search_backend = providers.Singleton(backends.image_search_backend, settings, remotes, image_codec, offload)
-    page_backend = providers.Singleton(backends.page_backend, settings, remotes, offload)
+    web = providers.Singleton(
+        searching.Searching,
+        settings=settings,
+        prompts=prompts.provider,
+        client=service_client.provider,
+        codec=image_codec,
+        offload=offload,
+        clock=clock,
+        tracer=tracer,
+        lifetime=lifetime,
+    )
+    text_search_backend = providers.Singleton(backends.text_search_backend, settings, remotes, offload, web)
+    image_search_backend = providers.Singleton(
+        backends.image_search_backend, settings, remotes, image_codec, offload, web
+    )
+    page_backend = providers.Singleton(backends.page_backend, settings, remotes, offload, web)
     toolset = providers.Singleton(
         tools.toolset,
         settings,

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from openvlharness_app.backend_settings import EmbeddedSearchSettings
 from openvlharness_app.building.plugins import find_plugin, selected_name
+from openvlharness_app.building.raw_servers import find_raw_backend
 from openvlharness_app.building.remote import Remotes
+from openvlharness_app.building.searching import Searching
 from openvlharness_app.faults import ConfigurationError, Fault
 from openvlharness_app.settings import Settings
 from openvlharness_core import (
@@ -41,6 +43,9 @@ def ocr_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, offloa
         from openvlharness_adapters.router_client.backends import RemoteOcr
 
         return RemoteOcr(caller)
+    raw: OcrBackend | None = find_raw_backend(remotes, "ocr", offload)
+    if raw is not None:
+        return raw
     from openvlharness_adapters.backends.embedded.ocr import EmbeddedOcr
 
     return find_plugin(settings, "ocr") or EmbeddedOcr(pixels=codec.pixels, offload=offload)
@@ -66,6 +71,9 @@ def grounding_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, 
         from openvlharness_adapters.router_client.backends import RemoteGrounding
 
         return RemoteGrounding(caller)
+    raw: GroundingBackend | None = find_raw_backend(remotes, "grounding", offload)
+    if raw is not None:
+        return raw
     from openvlharness_adapters.backends.embedded.grounding import EmbeddedGrounding
     from openvlharness_adapters.backends.embedded.ocr import EmbeddedOcr
 
@@ -74,20 +82,23 @@ def grounding_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, 
     return plugin or EmbeddedGrounding(pixels=codec.pixels, offload=offload, ocr=reader)
 
 
-def depth_backend(settings: Settings, remotes: Remotes) -> DepthBackend:
-    """Who estimates depth: the router or a plug-in, since nothing that runs on any CPU does it honestly from one picture.
+def depth_backend(settings: Settings, remotes: Remotes, offload: Offload) -> DepthBackend:
+    """Who estimates depth: the router, a raw server or a plug-in, since nothing that runs on any CPU does it honestly from one picture.
 
     Raises:
-        ConfigurationError: the configuration names no router and selects no plug-in.
+        ConfigurationError: the configuration names no router and selects neither a raw server nor a plug-in.
     """
     if (caller := remotes.find("depth")) is not None:
         from openvlharness_adapters.router_client.backends import RemoteDepth
 
         return RemoteDepth(caller)
+    raw: DepthBackend | None = find_raw_backend(remotes, "depth", offload)
+    if raw is not None:
+        return raw
     plugin: DepthBackend | None = find_plugin(settings, "depth")
     if plugin is None:
         name = selected_name(settings, "depth") or "nothing"
-        raise ConfigurationError([Fault(key="capabilities.tools.depth.backend", expected="a plug-in", got=name)])
+        raise ConfigurationError([Fault(key="capabilities.tools.depth.backend", expected="a raw server's or a plug-in", got=name)])
     return plugin
 
 
@@ -97,6 +108,9 @@ def camera_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, off
         from openvlharness_adapters.router_client.backends import RemoteCamera
 
         return RemoteCamera(caller)
+    raw: CameraBackend | None = find_raw_backend(remotes, "camera_pose", offload)
+    if raw is not None:
+        return raw
     from openvlharness_adapters.backends.embedded.camera import EmbeddedCamera
     from openvlharness_adapters.imaging.focal import focal_px
 
@@ -104,12 +118,16 @@ def camera_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, off
     return plugin or EmbeddedCamera(pixels=codec.pixels, offload=offload, focal=focal_px)
 
 
-def text_search_backend(settings: Settings, remotes: Remotes, offload: Offload) -> TextSearchBackend:
+def text_search_backend(
+    settings: Settings, remotes: Remotes, offload: Offload, searching: Searching
+) -> TextSearchBackend:
     """Who searches by words."""
     if (caller := remotes.find("text_search")) is not None:
         from openvlharness_adapters.router_client.backends import RemoteTextSearch
 
         return RemoteTextSearch(caller)
+    if selected_name(settings, "text_search") == "serper_text_search":
+        return searching.text_search()
     from openvlharness_adapters.backends.embedded.corpus.text_search import EmbeddedTextSearch
 
     plugin: TextSearchBackend | None = find_plugin(settings, "text_search")
@@ -118,13 +136,15 @@ def text_search_backend(settings: Settings, remotes: Remotes, offload: Offload) 
 
 
 def image_search_backend(
-    settings: Settings, remotes: Remotes, codec: PillowCodec, offload: Offload
+    settings: Settings, remotes: Remotes, codec: PillowCodec, offload: Offload, searching: Searching
 ) -> ImageSearchBackend:
     """Who searches by a picture."""
     if (caller := remotes.find("image_search")) is not None:
         from openvlharness_adapters.router_client.backends import RemoteImageSearch
 
         return RemoteImageSearch(caller)
+    if selected_name(settings, "image_search") == "serper_image_search":
+        return searching.image_search()
     from openvlharness_adapters.backends.embedded.corpus.image_search import EmbeddedImageSearch
 
     plugin: ImageSearchBackend | None = find_plugin(settings, "image_search")
@@ -132,12 +152,14 @@ def image_search_backend(
     return plugin or EmbeddedImageSearch(corpus=corpus, pixels=codec.pixels, offload=offload)
 
 
-def page_backend(settings: Settings, remotes: Remotes, offload: Offload) -> PageBackend:
+def page_backend(settings: Settings, remotes: Remotes, offload: Offload, searching: Searching) -> PageBackend:
     """Who visits pages."""
     if (caller := remotes.find("web_visit")) is not None:
         from openvlharness_adapters.router_client.backends import RemotePages
 
         return RemotePages(caller)
+    if selected_name(settings, "web_visit") == "serper_webpage_visit":
+        return searching.pages()
     from openvlharness_adapters.backends.embedded.corpus.pages import EmbeddedPages
 
     plugin: PageBackend | None = find_plugin(settings, "web_visit")
