@@ -39,7 +39,12 @@ class AgentContainer(containers.DeclarativeContainer):
 
     chat_model = providers.Singleton(models.chat_model, settings, profile, service_client.provider, clock, tracer)
     remotes = providers.Singleton(
-        remote.Remotes, settings=settings, client=service_client.provider, clock=clock, tracer=tracer
+        remote.Remotes,
+        settings=settings,
+        client=service_client.provider,
+        clock=clock,
+        tracer=tracer,
+        lifetime=lifetime,
     )
     zoom_backend = providers.Singleton(backends.zoom_backend, settings, image_codec, offload)
     ocr_backend = providers.Singleton(backends.ocr_backend, settings, remotes, image_codec, offload)
