@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import httpx
 
@@ -35,6 +35,17 @@ def server_check(client: httpx.AsyncClient, base_url: str, clock: Clock) -> Chec
         except FOREIGN_ERRORS as error:
             return f"{shown(url)}: {fault_of(error).message}"
         return None if response.is_success else f"{shown(url)}: {status_line(response.status_code)}"
+
+    return check
+
+
+def any_server(client: httpx.AsyncClient, base_urls: Sequence[str], clock: Clock) -> Check:
+    """Whether at least one of several replicas answers; if none does, why not each."""
+    checks = [server_check(client, url, clock) for url in base_urls]
+
+    async def check() -> str | None:
+        reasons = await asyncio.gather(*(check() for check in checks))
+        return None if None in reasons else "; ".join(reason for reason in reasons if reason is not None)
 
     return check
 

@@ -17,6 +17,8 @@ from openvlharness_app.settings import BackendChoice, SelectedTools, Settings
 if TYPE_CHECKING:
     from openvlharness_adapters.router.calls import ServedTool
     from openvlharness_adapters.router.desk import Desk
+    from openvlharness_adapters.router.gates import Gate
+    from openvlharness_adapters.router.joining import Elsewhere
     from openvlharness_adapters.router.readiness import Check
     from openvlharness_adapters.router.shapes import Shape
     from openvlharness_app.container import AgentContainer
@@ -129,11 +131,6 @@ def _serving_container(settings: Settings) -> AgentContainer:
     from openvlharness_app.building.services import offload_threads
     from openvlharness_app.container import build_container
 
-    if settings.services.server.gate is not None:
-        fault = Fault(
-            key="services.server.gate", expected="nothing in this version: limits hold a process", got="Redis"
-        )
-        raise ConfigurationError([fault])
     container = build_container(settings)
     container.offload.override(SeatedOffload(offload_threads(container.lifetime())))
     if selected_name(settings, "zoom") == "zoom_in_image_by_bbox":
@@ -143,19 +140,41 @@ def _serving_container(settings: Settings) -> AgentContainer:
     return container
 
 
+def _group_of(name: str, capability: str) -> str | None:
+    return _OWN_GROUPS.get(name, GROUPS.get(capability))
+
+
+def _capacities(settings: Settings) -> dict[str, int]:
+    """Seats by group: the limit for each replica.
+
+    Of backends that share a group, the one with the fewest replicas counts: its servers may be given all calls of the group.
+    """
+    replicas: dict[str, int] = {}
+    for capability in GROUPS:
+        name = selected_name(settings, capability, "generator" if capability == "coding" else "backend")
+        group = None if name is None else _group_of(name, capability)
+        if name is not None and group is not None:
+            addresses = getattr(getattr(settings.services.tools, name, None), "server_url", None) or ("here",)
+            number = len(set(addresses))
+            replicas[group] = min(number, replicas.get(group, number))
+    limits: dict[str, int] = attrs.asdict(settings.services.server.limits)
+    return {group: limit * replicas.get(group, 1) for group, limit in limits.items()}
+
+
 def _served(settings: Settings, container: AgentContainer) -> Iterator[ServedTool]:
     import os
 
     from openvlharness_adapters.router.calls import ServedTool
     from openvlharness_app.building.tools import DEFAULT_SECONDS
 
+    capacities = _capacities(settings)
     for capability, provider in _PROVIDERS.items():
         name = selected_name(settings, capability, "generator" if capability == "coding" else "backend")
         if name is None:
             continue
-        group = _OWN_GROUPS.get(name, GROUPS.get(capability))
+        group = _group_of(name, capability)
         entry = getattr(settings.services.tools, name, None)
-        limit = os.cpu_count() or 1 if group is None else getattr(settings.services.server.limits, group)
+        limit = os.cpu_count() or 1 if group is None else capacities[group]
         yield ServedTool(
             name=name,
             capability=capability,
@@ -171,18 +190,19 @@ def _server(
 ) -> Server:
     from openvlharness_adapters.router.answers import Answers
     from openvlharness_adapters.router.desk import Desk
-    from openvlharness_adapters.router.gates import LocalGate
     from openvlharness_adapters.router.routes import application
     from openvlharness_adapters.router.taking import Taking
 
     server = settings.services.server
+    gate, elsewhere = _gate(settings, container)
     desk = Desk(
         tools=tools,
-        gate=LocalGate(attrs.asdict(server.limits), max_queue=server.max_queue),
+        gate=gate,
         clock=container.clock(),
         take_in=Taking(codec=container.image_codec(), offload=container.offload()),
         shape=shape,
         answers=Answers(clock=container.clock(), max_bytes=server.answer_cache_bytes),
+        elsewhere=elsewhere,
     )
     app = application(
         desk,
@@ -194,18 +214,47 @@ def _server(
     return Server(app=app, drain=_drained(desk, server.drain_seconds), container=container)
 
 
+def _gate(settings: Settings, container: AgentContainer) -> tuple[Gate, Elsewhere | None]:
+    """Who gives the seats, and who knows the calls of other routers: this process alone, or Redis.
+
+    Raises:
+        ConfigurationError: the Redis client is missing, or the address has options that it does not know.
+    """
+    from openvlharness_adapters.router.gates import LocalGate
+
+    server, capacities = settings.services.server, _capacities(settings)
+    if server.gate is None:
+        return LocalGate(capacities, max_queue=server.max_queue), None
+    from openvlharness_adapters.router.redis_calls import RedisCalls
+    from openvlharness_adapters.router.redis_gate import RedisGate
+    from openvlharness_adapters.router.redis_link import RedisLink
+
+    shown = server.gate.public
+    expected = "an address of Redis that this machine can use"
+    if find_spec("redis") is None:
+        missing = f"{shown}, which needs the extra: pip install 'openvlharness[redis]'"
+        raise ConfigurationError([Fault(key="services.server.gate", expected=expected, got=missing)])
+    try:
+        link = RedisLink(server.gate.reveal(), shown=shown, lease_seconds=server.lease_seconds)
+    except ValueError as error:
+        raise ConfigurationError([Fault(key="services.server.gate", expected=expected, got=str(error))]) from None
+    container.lifetime().on_close(link.close)
+    calls = RedisCalls(link, max_bytes=server.answer_cache_bytes)
+    return RedisGate(link, capacities, max_queue=server.max_queue), calls
+
+
 def _drained(desk: Desk, seconds: float) -> Callable[[], Any]:
     return lambda: desk.drain(seconds)
 
 
 def _check(settings: Settings, container: AgentContainer, name: str) -> Check:
     """Whether one backend can be reached: its server, or what it needs of this machine."""
-    from openvlharness_adapters.router.readiness import always_ready, server_check
+    from openvlharness_adapters.router.readiness import always_ready, any_server
 
     entry = getattr(settings.services.tools, name, None)
     addresses = getattr(entry, "server_url", None)
     if addresses:
-        return server_check(container.service_client(), addresses[0], container.clock())
+        return any_server(container.service_client(), addresses, container.clock())
     if name not in _MODULES and getattr(entry, "corpus", None) is None:
         return always_ready
 
