@@ -147,12 +147,8 @@ def test_a_stream_left_early_is_closed() -> None:
 @pytest.mark.parametrize(
     ("change", "key"),
     [
-        ({"capabilities": {"tools": {"ocr": {"backend": "ocr"}}}}, "capabilities.tools.ocr.backend"),
         ({"ablation": "tool"}, "ablation"),
-        (
-            {"services": {"tools": {"embedded_ocr": {"server_url": ["http://127.0.0.1:1", "http://127.0.0.1:2"]}}}},
-            "services.tools.embedded_ocr.server_url",
-        ),
+        ({"capabilities": {"bank": "tools.json"}}, "capabilities.bank"),
     ],
 )
 def test_what_this_version_does_not_bring_is_named_before_anything_is_built(

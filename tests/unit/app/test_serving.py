@@ -9,6 +9,8 @@ from typing import Any
 import attrs
 import pytest
 
+from openvlharness_adapters.backends.raw_detection import Sam3Backend
+from openvlharness_adapters.backends.raw_scene import SceneDepthBackend
 from openvlharness_adapters.imaging.zoom import InProcessZoom
 from openvlharness_adapters.router.threads import SeatedOffload
 from openvlharness_adapters.router_client.backends import RemoteCodeGenerator, RemoteDepth, RemoteGrounding, RemoteOcr
@@ -72,8 +74,9 @@ def test_a_backend_that_only_the_router_has_needs_nothing_here() -> None:
     assert isinstance(container.grounding_backend(), RemoteGrounding)
     assert isinstance(container.depth_backend(), RemoteDepth)
     del mapping["services"]["client"]["base_url"]
-    with pytest.raises(ConfigurationError, match=r"capabilities\.tools\.grounding\.backend"):
-        build_container(mapping)
+    here = build_container(mapping)
+    assert isinstance(here.grounding_backend(), Sam3Backend)
+    assert isinstance(here.depth_backend(), SceneDepthBackend)
 
 
 def test_an_embedded_backend_with_an_address_is_reached_there() -> None:
