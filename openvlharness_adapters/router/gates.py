@@ -6,6 +6,7 @@ A call takes a seat before it costs a thread or a connection, and keeps it until
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -34,9 +35,15 @@ class GateUnavailableError(HarnessError):
 
 @attrs.frozen(eq=False)
 class Seat:
-    """The right to work; each is another one, even of the same group."""
+    """The right to work; each is another one, even of the same group.
+
+    Attributes:
+        group: where it is.
+        ticket: whose turn it was: of two seats of a group, that of the smaller number was due first.
+    """
 
     group: str
+    ticket: int = 0
 
 
 class Gate(Protocol):
@@ -83,7 +90,7 @@ class Gate(Protocol):
 class _Group:
     limit: int
     out: int = 0
-    waiting: deque[asyncio.Future[Seat]] = attrs.field(factory=deque)
+    waiting: deque[tuple[int, asyncio.Future[Seat]]] = attrs.field(factory=deque)
 
 
 class LocalGate:
@@ -97,23 +104,25 @@ class LocalGate:
         self._groups = {group: _Group(limit) for group, limit in limits.items()}
         self._max_queue = max_queue
         self._out: set[Seat] = set()
+        self._tickets = itertools.count(1)
 
     async def acquire(self, group: str, lost: Callable[[], None]) -> Seat:
         """See `Gate`."""
         room = self._groups[group]
+        ticket = next(self._tickets)
         if room.out < room.limit:  # whoever waits is given a seat as soon as one is free, so nobody waits here
-            return self._seat(group, room)
+            return self._seat(group, room, ticket)
         if len(room.waiting) >= self._max_queue:
             raise QueueFullError(group, len(room.waiting))
         place: asyncio.Future[Seat] = asyncio.get_running_loop().create_future()
-        room.waiting.append(place)
+        room.waiting.append((ticket, place))
         try:
             return await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():  # the seat came in the same moment
                 await self.release(place.result())
-            elif place in room.waiting:
-                room.waiting.remove(place)
+            elif (ticket, place) in room.waiting:
+                room.waiting.remove((ticket, place))
             raise
 
     async def release(self, seat: Seat) -> None:
@@ -124,9 +133,9 @@ class LocalGate:
         room = self._groups[seat.group]
         room.out -= 1
         while room.waiting and room.out < room.limit:
-            place = room.waiting.popleft()
+            ticket, place = room.waiting.popleft()
             if not place.done():  # else it was just cancelled
-                place.set_result(self._seat(seat.group, room))
+                place.set_result(self._seat(seat.group, room, ticket))
 
     def limit(self, group: str) -> int:
         """See `Gate`."""
@@ -136,8 +145,8 @@ class LocalGate:
         """See `Gate`."""
         return None
 
-    def _seat(self, group: str, room: _Group) -> Seat:
+    def _seat(self, group: str, room: _Group, ticket: int) -> Seat:
         room.out += 1
-        seat = Seat(group)
+        seat = Seat(group, ticket)
         self._out.add(seat)
         return seat

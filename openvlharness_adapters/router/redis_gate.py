@@ -74,9 +74,8 @@ class RedisGate:
         loop = asyncio.get_running_loop()
         if group not in self._limits:
             raise KeyError(group)
-        seat = Seat(group)
         name = f"{self._link.name}:{next(self._numbers)}"
-        place = _Place(name, group, loop, loop.create_future(), lambda: self._lost(seat, lost))
+        place = _Place(name, group, loop, loop.create_future(), lost)
         with self._lock:
             self._places[name] = place
         self._link.post(lambda client: self._take(client, place), lambda error: self._refuse(place, error))
@@ -87,6 +86,7 @@ class RedisGate:
             raise
         if not self._known(place):  # taken back in the moment in which it was given
             raise GateUnavailableError(f"{self._link.shown}: the seat was lost before it was used")
+        seat = Seat(group, int(place.number))
         self._seats[seat] = place
         return seat
 
@@ -111,9 +111,11 @@ class RedisGate:
         self._link.post(ping, lambda error: _tell(loop, lambda: _settle(reached, error.reason)))
         return await reached
 
-    def _lost(self, seat: Seat, lost: Callable[[], None]) -> None:
-        if self._seats.pop(seat, None) is not None:
-            lost()
+    def _lose(self, place: _Place) -> None:
+        seat = next((seat for seat, held in self._seats.items() if held is place), None)
+        if seat is not None:  # else it was given back in the same moment
+            del self._seats[seat]
+            place.lost()
 
     def _drop(self, place: _Place) -> None:
         with self._lock:
@@ -182,7 +184,7 @@ class RedisGate:
     def _take_back(self, place: _Place) -> None:
         with self._lock:
             self._places.pop(place.name, None)
-        _tell(place.loop, place.lost)
+        _tell(place.loop, lambda: self._lose(place))
 
     def _refuse(self, place: _Place, error: Exception) -> None:
         """Here or on the loop."""

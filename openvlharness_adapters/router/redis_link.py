@@ -79,14 +79,18 @@ class RedisLink:
         patience = min(_LONGEST_ANSWER_SECONDS, lease_seconds / 3)
         unreadable = False
         try:
-            self._client = redis.Redis.from_url(
-                url,
-                decode_responses=False,
-                protocol=2,
-                socket_timeout=patience,
-                socket_connect_timeout=patience,
-                socket_keepalive=True,
-                retry=Retry(NoBackoff(), 0),  # tried again here, where it is known what may be run twice
+            # One each: a thread that gives its connection up must not cut the other's.
+            self._client, self._ears = (
+                redis.Redis.from_url(
+                    url,
+                    decode_responses=False,
+                    protocol=2,
+                    socket_timeout=patience,
+                    socket_connect_timeout=patience,
+                    socket_keepalive=True,
+                    retry=Retry(NoBackoff(), 0),  # tried again here, where it is known what may be run twice
+                )
+                for _ in range(2)
             )
         except (ValueError, TypeError):
             unreadable = True
@@ -156,6 +160,7 @@ class RedisLink:
         for thread in threads:
             thread.join(3 * self._patience)
         self._client.close()
+        self._ears.close()
 
     def _start(self) -> None:
         with self._lock:
@@ -239,7 +244,7 @@ class RedisLink:
 
     def _listen(self) -> None:
         while not self._closed:
-            ears = self._client.pubsub()
+            ears = self._ears.pubsub()
             try:
                 ears.subscribe(self.channel)
                 while not self._closed:
