@@ -35,7 +35,7 @@ test: $(VENV)/.test
 	@echo "== tests and examples"; $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 # pytest has the last word, with the duration of its group.
-test-full: $(VENV)/.test $(PEERS)/.made
+test-full: $(VENV)/.full $(PEERS)/.made
 	$(call group,system parts,bash tests/setup.sh)
 	@echo "== tests as another user"; \
 	tests/as_another_user.sh $(BIN)/python -m pytest -q --full -p no:cacheprovider -m unprivileged
@@ -51,6 +51,7 @@ clean:
 
 ASK := .[embedded]
 TEST := .[embedded,test]
+FULL := .[embedded,storage,test]
 
 # One environment serves all targets; a change of the project file brings it up to date.
 $(VENV)/bin/python:
@@ -63,6 +64,10 @@ $(VENV)/.ask: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(call group,environment,$(PIP) -e '$(TEST)')
 	@touch $@ $(VENV)/.ask
+
+$(VENV)/.full: $(VENV)/.test
+	$(call group,object stores,$(PIP) -e '$(FULL)')
+	@touch $@
 
 # Servers that tests talk to, in an environment of their own: what they pin is no business of ours. Made anew when it changes.
 peers: $(PEERS)/.made
