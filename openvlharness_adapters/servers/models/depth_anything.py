@@ -51,7 +51,7 @@ class DepthAnything:
 def _is_metric(found: Any) -> bool:
     """Models without a metric scale leave an empty container here, so a mere test for truth or `None` would not do."""
     flag = getattr(found, "is_metric", None)
-    return isinstance(flag, int | float | np.generic) and flag == 1
+    return isinstance(flag, int | float | np.generic) and bool(flag == 1)
 
 
 def load(weights: Weights, device: Any) -> DepthAnything:
