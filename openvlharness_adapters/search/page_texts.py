@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from typing import Any
 
 import attrs
 
@@ -107,7 +108,7 @@ def _html(data: bytes, content_type: str) -> PageText:
     markup = _decoded(data, content_type) if _CHARSET.search(content_type) else data
     text = ""
     if len(data) <= CAREFUL_BYTES:
-        found = trafilatura.bare_extraction(markup, with_metadata=True, include_comments=False, fast=True)
+        found: Any = trafilatura.bare_extraction(markup, with_metadata=True, include_comments=False, fast=True)
         if found is not None:
             title, text = title or (found.title or ""), found.text or ""
     text = text or trafilatura.html2txt(markup)

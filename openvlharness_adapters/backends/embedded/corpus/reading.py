@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from io import BytesIO
+from typing import Any
 
 import attrs
 
@@ -227,7 +228,8 @@ def _pdf(data: bytes) -> ReadDocument:
         reader = PdfReader(BytesIO(data))
         count = len(reader.pages)
         pages = [reader.pages[number].extract_text() for number in range(min(count, MOST_PAGES))]
-        title = str((reader.metadata or {}).get("/Title") or "")
+        metadata: Any = reader.metadata or {}
+        title = str(metadata.get("/Title") or "")
     except Exception as error:
         raise UnreadableDocumentError(f"a PDF that cannot be read ({type(error).__name__})") from error
     note = "" if count <= MOST_PAGES else f"only the first {MOST_PAGES} of {count} pages were read"
