@@ -1,6 +1,6 @@
 """Folders of weights for the raw model servers: the real classes, tiny and random. Needs torch and transformers.
 
-    python tests/support/tiny_models.py sam3|grounding-dino|paddle-ocr|deepseek-ocr FOLDER
+python tests/raw_models/tiny_models.py sam3|grounding-dino|paddle-ocr|deepseek-ocr FOLDER
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def tokenizer(words: tuple[str, ...], **special: str) -> Any:
 
 def sam3(folder: Path) -> None:
     from transformers import Sam3Config
-    from transformers.models.sam3.configuration_sam3 import Sam3ViTConfig, Sam3VisionConfig
+    from transformers.models.sam3.configuration_sam3 import Sam3VisionConfig, Sam3ViTConfig
     from transformers.models.sam3.modeling_sam3 import Sam3Model
 
     small = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64, "num_layers": 1}
@@ -80,9 +80,7 @@ def grounding_dino(folder: Path) -> None:
         image_size=64,
         out_features=["stage2", "stage3", "stage4"],
     )
-    text = BertConfig(
-        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=1100
-    )
+    text = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=1100)
     config = GroundingDinoConfig(
         backbone_config=backbone,
         text_config=text,
