@@ -28,6 +28,7 @@ class ServerKind:
         modules: what that extra brings.
         endpoints: what it answers, for its help.
         served_variable: names the model that requests ask for, on servers of the chat endpoint.
+        served_as: that name otherwise: what a backend asks for if nothing is set.
     """
 
     prefix: str
@@ -38,6 +39,7 @@ class ServerKind:
     modules: tuple[str, ...] = ("torch", "transformers")
     endpoints: str
     served_variable: str | None = None
+    served_as: str | None = None
 
 
 KINDS: Mapping[Kind, ServerKind] = {
@@ -65,15 +67,17 @@ KINDS: Mapping[Kind, ServerKind] = {
         extra="ocr",
         endpoints="POST /v1/chat/completions",
         served_variable="OCR_MODEL_ID",
+        served_as="PaddlePaddle/PaddleOCR-VL-1.5",
     ),
     "deepseek-ocr": ServerKind(
         prefix="DEEPSEEK_OCR",
         weights_variable="DEEPSEEK_OCR_MODEL_PATH",
-        weights="deepseek-ai/DeepSeek-OCR-2",
+        weights="deepseek-community/DeepSeek-OCR-2",  # the layout that transformers loads
         port=8114,
         extra="ocr",
         endpoints="POST /v1/chat/completions",
         served_variable="DEEPSEEK_OCR_MODEL_ID",
+        served_as="deepseek-ai/DeepSeek-OCR-2",
     ),
     "depth-anything": ServerKind(
         prefix="DEPTH_ESTIMATION",
@@ -110,7 +114,7 @@ def model_server(
     Args:
         kind: which.
         weights: what to load.
-        served_as: the name that requests of the chat endpoint give; `None` for that of the default weights.
+        served_as: the name that requests of the chat endpoint give; `None` for that of the kind.
         device: as torch calls it; `None` takes a graphics card if there is one.
         memory_fraction: share of the card's memory, above 0 up to 1.
         limits: what the server takes.
@@ -131,7 +135,7 @@ def model_server(
         return detection_server("grounding_dino", "detect", model, release=release, clock=clock, limits=limits)
     name = kind.replace("-", "_")
     if kind in {"paddle-ocr", "deepseek-ocr"}:
-        model_id = served_as or KINDS[kind].weights
+        model_id = served_as or str(KINDS[kind].served_as)
         return chat_server(name, model_id, model, release=release, clock=clock, limits=limits)
     return scene_server(name, model, release=release, clock=clock, limits=limits)
 

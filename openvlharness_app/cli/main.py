@@ -15,7 +15,7 @@ _COMMANDS = {
     "init": "Write a commented copy of a preset, to be changed.",
     "check": "Say everything that is wrong with a configuration.",
     "router": "Serve the tools of a configuration to agents elsewhere.",
-    "serve": "Serve the embedded backends by themselves.",
+    "serve": "Serve backends by themselves: the embedded ones, or one model.",
     "images": "Host the query pictures of searches by picture.",
     "corpus": "Index local documents and pictures for the embedded search.",
     "replay": "Feed a recorded report through today's engine and say what differs.",

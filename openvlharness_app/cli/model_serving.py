@@ -92,7 +92,7 @@ def _command(name: Kind, kind: ServerKind) -> click.Command:
         options += [
             click.Option(
                 ["--model-id"],
-                default=kind.weights,
+                default=kind.served_as,
                 envvar=kind.served_variable,
                 help="The model that requests name.",
                 **_SHOWN,
