@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from openvlharness_adapters.router_client.backends import RemoteCodeGenerator, R
 from openvlharness_adapters.router_client.raw import RawCaller
 from openvlharness_adapters.router_client.router import RouterCaller
 from openvlharness_app import build_container
+from openvlharness_app.building import serving
 from openvlharness_app.building.serving import Server, embedded_server, router_server
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.loading import load_agent_config
@@ -165,9 +167,45 @@ async def test_a_server_that_does_not_answer_makes_the_router_unready() -> None:
     await server.container.lifetime().close()
 
 
-def test_a_shared_gate_is_refused_until_there_is_one() -> None:
-    with pytest.raises(ConfigurationError, match=r"services\.server\.gate"):
-        router_server(_settings(server={"gate": "redis://cache:6379/0"}))
+def test_a_shared_gate_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.util import find_spec as real
+
+    monkeypatch.setattr(serving, "find_spec", lambda name: None if name == "redis" else real(name))
+    with pytest.raises(ConfigurationError, match=r"(?s)services\.server\.gate.*openvlharness\[redis\]") as refused:
+        router_server(_settings(server={"gate": "redis://:CANARY@cache:6379/0"}))
+    assert "CANARY" not in str(refused.value)
+
+
+def test_a_shared_gate_opens_nothing_before_it_is_used() -> None:
+    pytest.importorskip("redis", reason="needs the extra: pip install 'openvlharness[redis]'")
+    server = router_server(_settings(server={"gate": "redis://:CANARY@127.0.0.1:9/0"}))
+    assert not [thread for thread in threading.enumerate() if "redis" in thread.name]
+    asyncio.run(server.container.lifetime().close())
+
+
+def test_capacity_grows_with_the_replicas() -> None:
+    addresses = [f"http://cpu:{port}" for port in (1, 2, 3)]
+    tools: Any = {
+        "embedded_ocr": {"server_url": addresses},
+        "embedded_text_search": {"server_url": addresses[:2]},
+        "embedded_image_search": {"server_url": addresses},
+    }
+    server = router_server(_settings(server={"limits": {"ocr": 2, "search": 3}}, tools=tools))
+    rows = asyncio.run(_tools(server))
+    assert rows["embedded_ocr"]["limit"] == 6
+    assert rows["embedded_text_search"]["limit"] == rows["embedded_image_search"]["limit"] == 6, "the fewest count"
+    asyncio.run(server.container.lifetime().close())
+
+
+async def test_unready_is_a_backend_none_of_whose_replicas_answers() -> None:
+    addresses = ["http://127.0.0.1:9", "http://127.0.0.1:11"]
+    server = router_server(_settings(tools={"embedded_ocr": {"server_url": addresses}}))
+    async with client_of(server.app) as client:
+        told = (await client.get("/ready")).json()["backends"]["embedded_ocr"]
+    assert told["reachable"] is False
+    assert "http://127.0.0.1:9/health" in told["reason"]
+    assert "http://127.0.0.1:11/health" in told["reason"]
+    await server.container.lifetime().close()
 
 
 async def test_the_embedded_server_works_in_process_whatever_the_configuration_says(tmp_path: Any) -> None:
