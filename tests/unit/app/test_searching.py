@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from openvlharness_app.building.searching import Searching
 from openvlharness_app.container import AgentContainer, build_container
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.loading import load_agent_config
+from openvlharness_core.errors import BackendUnavailableError
 from tests.support.chat_server import ChatServer, Recorded, Step, says
-from tests.support.serper_server import KEY, SerperServer
+from tests.support.serper_server import KEY, SerperServer, refuses
 from tests.unit.app.configurations import small
 
 _BACKENDS = {
@@ -116,3 +118,34 @@ def test_with_a_router_no_key_is_needed() -> None:
     tree["services"]["client"] = {"base_url": "http://127.0.0.1:9"}
     container = _container(tree, {}, {})
     assert type(container.text_search_backend()).__name__ == "RemoteTextSearch"
+
+
+async def test_each_search_has_its_own_model_and_its_own_deadline(service: SerperServer) -> None:
+    async with ChatServer(_auxiliary, strict=False) as first, ChatServer(_auxiliary, strict=False) as second:
+        tree = _tree(first.base_url)
+        tree["services"]["models"]["other"] = {**tree["services"]["models"]["auxiliary"], "base": second.base_url}
+        tree["services"]["tools"]["serper_webpage_visit"] = {"model_service": "other", "timeout_seconds": 45}
+        environment = {"SERPER_API_KEY": KEY, "GCS_BUCKET_NAME": "b", "GOOGLE_APPLICATION_CREDENTIALS": "k"}
+        container = _container(tree, environment, service.bases)
+        try:
+            await container.text_search_backend().search("bridge", "news", timeout_seconds=60)
+            await container.page_backend().visit(["https://b.example/"], "arches", timeout_seconds=60)
+            seconds: dict[str, float] = {tool.key: tool.timeout_seconds for tool in container.toolset()}
+        finally:
+            await container.lifetime().close()
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+    assert seconds == {"text_search": 300.0, "image_search": 300.0, "web_visit": 45.0}
+
+
+async def test_a_key_is_in_no_failure(service: SerperServer) -> None:
+    """The service refuses and quotes the key; the auxiliary model is away."""
+    service.replies["/search"] = lambda asked: refuses(400, f"bad request of {asked.headers['x-api-key']}")
+    container = _container(_tree("http://127.0.0.1:1"), {"SERPER_API_KEY": KEY}, service.bases)
+    try:
+        backend = container.text_search_backend()
+        with pytest.raises(BackendUnavailableError, match="bad request of") as failure:
+            await backend.search("bridge", "search", timeout_seconds=60)
+    finally:
+        await container.lifetime().close()
+    shown = "".join(traceback.format_exception(failure.value)) + repr(backend) + repr(container.web())
+    assert KEY not in shown

@@ -469,12 +469,13 @@ NO_EFFECT_YET = {
                 "vggt_depth",
                 "camera_trajectory",
                 "vggt_camera",
-                "serper_text_search",
-                "serper_image_search",
-                "serper_webpage_visit",
             )
         ),
         "backends over a wire; refused",
+    ),
+    **dict.fromkeys(
+        (f"services.tools.serper_{name}" for name in ("text_search", "image_search", "webpage_visit")),
+        "searching the web; see test_searching",
     ),
     "services.tools.plugins": "plug-ins have tests of their own",
     f"{PROFILE}.alias": "the name of the entry",

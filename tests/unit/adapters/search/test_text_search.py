@@ -71,7 +71,7 @@ async def test_one_fence_around_the_reply_is_taken_off(fence: str) -> None:
 
 _SPENT = Spent(role="auxiliary", model="m", usage={"completion_tokens": 5})
 BAD = {
-    "cut": Written(text=envelope([1])[:-9], spent=_SPENT, cut=True),
+    "cut": Written(text=envelope([1]), spent=_SPENT, cut=True),
     "half an object": envelope([1])[:-9],
     "prose": "Here you are: [1] helps.",
     "prose around it": "Sure!\n" + envelope([1]),
