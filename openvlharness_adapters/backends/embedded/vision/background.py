@@ -11,8 +11,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from openvlharness_adapters.backends.embedded.vision.labels import Labels, highest
+from openvlharness_adapters.backends.embedded.vision.labels import Labels, highest, is_among
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
+from openvlharness_adapters.backends.embedded.vision.ranks import median_of, percentile_of
 from openvlharness_adapters.backends.embedded.vision.regions import Region
 from openvlharness_adapters.backends.embedded.vision.working import Pixels, Working
 
@@ -52,15 +53,17 @@ def background_of(labels: Labels, regions: dict[int, Region], working: Working) 
     like = {each for each, region in regions.items() if each == label or _is_like(region, off, label, working.unit)}
     # Cut off from the background by the edge it is the background; enclosed by something it may be a thing.
     ground = {each for each in like if each == label or regions[each].is_cut}
-    spots = _spots(np.isin(labels, list(ground)).astype(np.uint8), off, working)
+    spots = _spots(is_among(labels, ground).view(np.uint8), off, working)
     return Background(ground=frozenset(ground), hollow=frozenset(like - ground), spots=spots)
 
 
 def _is_like(region: Region, off: NDArray[np.uint8], ground: int, unit: float) -> bool:
     """Whether a region has the background's colour; in a pocket between things, those tint it."""
     levels = off[region.box][region.own]
-    is_pocket = region.half_width < _POCKET * unit and not np.isin(region.beside, (0, ground)).any()
-    return bool(np.percentile(levels, 25) < _LIKE_TINTED if is_pocket else np.median(levels) < _LIKE_GROUND)
+    is_pocket = region.half_width < _POCKET * unit and not {0, ground} & region.touched.keys()
+    if is_pocket:
+        return percentile_of(levels, 25) < _LIKE_TINTED
+    return bool(median_of(levels) < _LIKE_GROUND)
 
 
 def _surface(own: NDArray[np.bool_], pixels: Pixels) -> Pixels:

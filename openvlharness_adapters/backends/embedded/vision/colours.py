@@ -113,18 +113,18 @@ def _examples() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 
 def names_of(rgb: NDArray[Any]) -> frozenset[Colour | None]:
-    """The names that one RGB value, 0-255, may carry; `None` among them if it may have no name here."""
+    """The names that RGB values, 0-255, shape (3,) or (n, 3), may carry; `None` among them if one may have none here."""
     lab, carries = _examples()
-    seen = lab_of(np.asarray(rgb))
-    distances = np.linalg.norm(lab - seen, axis=1)
-    nearest = np.array([distances[column].min() for column in carries.T])
-    if np.hypot(seen[1], seen[2]) < _NO_HUE:
-        nearest[[name not in _WITHOUT_HUE for name in (*COLOURS, None)]] = np.inf
-    limit = nearest.min() * _CLEARLY_CLOSER + _WITHIN_NOISE
-    names: set[Colour | None] = {COLOURS[index] for index in np.flatnonzero(nearest[:-1] <= limit)}
-    if nearest[-1] <= limit or nearest.min() > _FAR:
-        names.add(None)
-    return frozenset(names)
+    seen = lab_of(np.atleast_2d(rgb))
+    distances = np.sqrt(((lab - seen[:, None]) ** 2).sum(axis=2))
+    nearest = np.where(carries, distances[..., None], np.inf).min(axis=1)
+    hueless = np.hypot(seen[:, 1], seen[:, 2]) < _NO_HUE
+    has_hue = np.array([name not in _WITHOUT_HUE for name in (*COLOURS, None)])
+    nearest[hueless[:, None] & has_hue] = np.inf
+    least = nearest.min(axis=1)
+    may = nearest <= (least * _CLEARLY_CLOSER + _WITHIN_NOISE)[:, None]
+    may[:, -1] |= least > _FAR
+    return frozenset(name for name, is_said in zip((*COLOURS, None), may.any(axis=0), strict=True) if is_said)
 
 
 def has_tone(rgb: NDArray[Any], tone: Tone, colour: Colour | None) -> bool | None:

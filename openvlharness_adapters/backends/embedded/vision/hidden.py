@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from openvlharness_adapters.backends.embedded.vision.labels import Labels
+from openvlharness_adapters.backends.embedded.vision.labels import Labels, is_among
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 from openvlharness_adapters.backends.embedded.vision.outlines import Fit, all_fits
 from openvlharness_adapters.backends.embedded.vision.queries import SHAPES, Shape
@@ -85,7 +85,7 @@ def guess_of(
     """
     if region.size < _LEAST_SIZE * tolerance.unit:
         return Guess(shapes=ANYTHING)
-    foreign = ~np.isin(region.beside, [*ground, region.label])
+    foreign = ~is_among(region.beside, (*ground, region.label))
     whole = _passing(all_fits(region.outline, 1.5 + 0.1 * region.size), region.size, tolerance)
     whole = [fit for fit in whole if _covers(fit, region, tolerance)]
     if not foreign.any() and whole:
@@ -205,9 +205,9 @@ def _hides_the_rest(fit: Fit, region: Region, labels: Labels, ground: frozenset[
     """Whether what the model has and the region lacks lies behind neighbours or outside, and nothing sticks out."""
     cv2 = opencv()
     corners = fit.corners
-    if np.abs(corners - region.outline.mean(axis=0)).max() > 4 * max(labels.shape):
+    if np.abs(corners - region.middle).max() > 4 * max(labels.shape):
         return False
-    if np.count_nonzero(region.filled) < _LEAST_SEEN * float(cv2.contourArea(corners.astype(np.float32))):
+    if region.area < _LEAST_SEEN * float(cv2.contourArea(corners.astype(np.float32))):
         return False
     low = np.floor(np.minimum(corners.min(axis=0), region.outline.min(axis=0))).astype(int) - 2
     high = np.ceil(np.maximum(corners.max(axis=0), region.outline.max(axis=0))).astype(int) + 3
@@ -220,7 +220,7 @@ def _hides_the_rest(fit: Fit, region: Region, labels: Labels, ground: frozenset[
     behind = np.zeros((tall, wide), np.uint8)  # what nothing can hide behind
     x1, y1 = max(0, low[0]), max(0, low[1])
     x2, y2 = min(labels.shape[1], high[0]), min(labels.shape[0], high[1])
-    part = np.isin(labels[y1:y2, x1:x2], list(ground))
+    part = is_among(labels[y1:y2, x1:x2], ground)
     behind[y1 - low[1] : y2 - low[1], x1 - low[0] : x2 - low[0]] = part
     slack = np.ones((2 * int(1.5 * tolerance.unit) + 1,) * 2, np.uint8)
     bare = cv2.erode(model & (1 - seen) & behind, slack)

@@ -10,7 +10,14 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from openvlharness_adapters.backends.embedded.vision.labels import Labels, boxes_of, filled, highest, touching_pairs
+from openvlharness_adapters.backends.embedded.vision.labels import (
+    Labels,
+    boxes_of,
+    filled,
+    highest,
+    pairs_of,
+    touching_pairs,
+)
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 
 Origin = NDArray[np.int64]
@@ -34,11 +41,12 @@ def connected(labels: Labels, unit: float) -> tuple[Labels, Origin]:
     for label, (rows, columns) in boxes_of(labels):
         own = (labels[rows, columns] == label).astype(np.uint8)
         count, comps, stats, _ = cv2.connectedComponentsWithStats(own, connectivity=4)
-        part = result[rows, columns]
-        for comp in range(1, count):
-            if stats[comp, cv2.CC_STAT_AREA] >= least:
-                part[comps == comp] = len(origin)
-                origin.append(label)
+        large = np.flatnonzero(stats[:, cv2.CC_STAT_AREA] >= least)
+        large = large[large > 0]
+        new = np.zeros(count, labels.dtype)
+        new[large] = np.arange(len(origin), len(origin) + len(large))
+        result[rows, columns] += new[comps]
+        origin += [label] * len(large)
     return filled(result), np.array(origin)
 
 
@@ -61,11 +69,10 @@ def merged(
         if not differ.any():
             continue
         unlike = highest(cv2.absdiff(smooth[near][differ], smooth[far][differ]))
-        keys = np.minimum(one, other)[differ].astype(np.int64) * count + np.maximum(one, other)[differ]
-        values, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-        sums = np.bincount(inverse, weights=unlike)
-        for key, size, total in zip(values.tolist(), sizes.tolist(), sums.tolist(), strict=True):
-            entry = lengths.setdefault((key // count, key % count), [0.0, 0.0])
+        pairs, sizes, where = pairs_of(one[differ], other[differ], count)
+        sums = np.bincount(where, weights=unlike)
+        for pair, size, total in zip(pairs, sizes.tolist(), sums.tolist(), strict=True):
+            entry = lengths.setdefault(pair, [0.0, 0.0])
             entry[0] += size
             entry[1] += total
     parent = list(range(count))

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from openvlharness_adapters.backends.embedded.vision.labels import boxes_of, is_among
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
+from openvlharness_adapters.backends.embedded.vision.regions import Box
 from openvlharness_adapters.backends.embedded.vision.scene import Scene
 from openvlharness_adapters.backends.embedded.vision.things import Thing
 from openvlharness_adapters.backends.embedded.vision.working import Pixels
@@ -21,29 +23,62 @@ Mask = NDArray[np.bool_]
 
 def full_masks(scene: Scene, things: Sequence[Thing], pixels: Pixels) -> list[Mask]:
     """One mask of the picture's size for each thing, none of them empty."""
-    return [_full_mask(scene, thing, pixels) for thing in things]
+    boxes = dict(boxes_of(scene.labels))
+    return [_full_mask(scene, thing, _around([boxes[label] for label in thing.labels]), pixels) for thing in things]
 
 
-def _full_mask(scene: Scene, thing: Thing, pixels: Pixels) -> Mask:
-    cv2 = opencv()
-    height, width = scene.size_hw
-    small = np.isin(scene.labels, thing.labels).astype(np.uint8)
-    if small.shape == (height, width):
-        return small.astype(bool)
-    if scene.scale > 1:
+def _around(boxes: Sequence[Box]) -> Box:
+    rows, columns = zip(*boxes, strict=True)
+    return _span(rows), _span(columns)
+
+
+def _span(slices: Sequence[slice]) -> slice:
+    return slice(min(each.start for each in slices), max(each.stop for each in slices))
+
+
+def _full_mask(scene: Scene, thing: Thing, box: Box, pixels: Pixels) -> Mask:
+    mask = np.zeros(scene.size_hw, np.bool_)
+    if scene.scale >= 1:
         factor = round(scene.scale)
-        share = small.reshape(height, factor, width, factor).sum(axis=(1, 3), dtype=np.int32)
-        mask = share * 2 >= factor * factor
-        return np.asarray(mask if mask.any() else share == share.max())
-    rough = cv2.resize(small * 255, (width, height), interpolation=cv2.INTER_LINEAR) >= 128
-    rows, columns = np.flatnonzero(rough.any(axis=1)), np.flatnonzero(rough.any(axis=0))
+        rows, columns = (slice(side.start // factor, -(-side.stop // factor)) for side in box)
+        part = scene.labels[_times(rows, factor), _times(columns, factor)]
+        tall, wide = rows.stop - rows.start, columns.stop - columns.start
+        blocks = is_among(part, thing.labels).reshape(tall, factor, wide, factor)
+        share = blocks.sum(axis=(1, 3), dtype=np.int32) if factor > 1 else blocks[:, 0, :, 0].astype(np.int32)
+        own = share * 2 >= factor * factor
+        mask[rows, columns] = own if own.any() else share == share.max()
+        return mask
     reach = int(np.ceil(1.5 / scene.scale)) + 1
-    box = (
-        slice(max(0, rows[0] - 3 * reach), rows[-1] + 1 + 3 * reach),
-        slice(max(0, columns[0] - 3 * reach), columns[-1] + 1 + 3 * reach),
+    rows, columns = (
+        slice(max(0, int(side.start / scene.scale) - 4 * reach), min(most, int(side.stop / scene.scale) + 4 * reach))
+        for side, most in zip(box, scene.size_hw, strict=True)
     )
-    rough[box] = _refined(rough[box], pixels[box], reach)
-    return np.asarray(rough)
+    mask[rows, columns] = _refined(_enlarged(scene, thing.labels, (rows, columns)), pixels[rows, columns], reach)
+    return mask
+
+
+def _times(side: slice, factor: int) -> slice:
+    return slice(side.start * factor, side.stop * factor)
+
+
+def _enlarged(scene: Scene, labels: Sequence[int], box: Box) -> Mask:
+    """Where a box of the picture is more of `labels` than not, by bilinear interpolation of a smaller label map."""
+    (above, below, down), (before, after, right) = (
+        _between(side, most, working)
+        for side, most, working in zip(box, scene.size_hw, scene.labels.shape, strict=True)
+    )
+    small = is_among(scene.labels[above[0] : below[-1] + 1, before[0] : after[-1] + 1], labels).astype(np.float32)
+    above, below, before, after = above - above[0], below - above[0], before - before[0], after - before[0]
+    tall = small[above] * (1 - down)[:, None] + small[below] * down[:, None]
+    return np.asarray(tall[:, before] * (1 - right) + tall[:, after] * right >= 0.5)
+
+
+def _between(side: slice, most: int, working: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
+    """For each pixel of a side of a box, the working pixels before and behind its middle, and how far between them."""
+    middle = (np.arange(side.start, side.stop) + 0.5) * (working / most) - 0.5
+    before = np.floor(middle).astype(np.intp)
+    share = (middle - before).astype(np.float32)
+    return np.clip(before, 0, working - 1), np.clip(before + 1, 0, working - 1), share
 
 
 def _refined(rough: Mask, pixels: Pixels, reach: int) -> Mask:

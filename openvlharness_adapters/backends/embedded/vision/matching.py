@@ -88,5 +88,6 @@ def detections_of(scene: Scene, query: ShapeQuery, pixels: Pixels) -> Detections
 
 
 def _box(mask: NDArray[Any]) -> tuple[float, float, float, float]:
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    rows = np.flatnonzero(mask.any(axis=1))
+    columns = np.flatnonzero(mask[rows[0] : rows[-1] + 1].any(axis=0))
     return float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1)

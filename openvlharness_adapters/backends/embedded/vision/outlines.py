@@ -17,13 +17,22 @@ from numpy.typing import NDArray
 
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 from openvlharness_adapters.backends.embedded.vision.queries import Shape
+from openvlharness_adapters.backends.embedded.vision.ranks import percentile_of
 
 Points = NDArray[np.float64]
 Numbers = NDArray[np.float64]
 Family = Literal["ellipse", "triangle", "rectangle", "star", "pentagon", "hexagon"]
 
 _CORNERS: dict[Family, int] = {"star": 10, "pentagon": 5, "hexagon": 6}
+_TOWARD: dict[Family, NDArray[np.complex128]] = {
+    "star": np.exp(2j * np.pi / 5 * np.arange(3))[:, None],
+    "pentagon": np.exp(2j * np.pi / 5 * (np.arange(3) + 0.5))[:, None],
+    "hexagon": np.exp(2j * np.pi / 6 * (np.arange(3) + 0.5))[:, None],
+}
+"""Directions from the middle of a regular shape to a star's tips, to the others' sides; the rest by symmetry."""
 _MOST_POINTS = 110
+_NEXT = [1, 2, 0]
+_OUT = np.array([1.0, -1.0])
 _STEPS = 8
 _NUDGE = 0.05  # working pixels, for slopes
 
@@ -88,7 +97,7 @@ def _least_angle(corners: Points) -> float:
 
 def thinned(points: Points) -> Points:
     """At most `_MOST_POINTS` of them, evenly spread."""
-    return points[:: max(1, math.ceil(len(points) / _MOST_POINTS))]
+    return np.ascontiguousarray(points[:: max(1, math.ceil(len(points) / _MOST_POINTS))])
 
 
 def corners_at(family: Family, numbers: Numbers) -> Points:
@@ -121,88 +130,103 @@ def offsets_from(family: Family, numbers: Numbers, points: Points) -> NDArray[np
     """
     if family == "triangle":
         return _from_triangles(numbers.reshape(-1, 3, 2), points)
-    x, y, one, two, angle = (column[:, None] for column in numbers.T)
-    cos, sin = np.cos(angle), np.sin(angle)
-    dx, dy = points[None, :, 0] - x, points[None, :, 1] - y
-    along, across = dx * cos + dy * sin, dy * cos - dx * sin
+    one, two = numbers[:, 2:3], numbers[:, 3:4]
+    # As complex numbers, one product turns all: the model's first axis, or first tip, then points to the right.
+    turned = (_complex(points) - _complex(numbers[:, None, :2])) * np.exp(-1j * numbers[:, 4:5])
+    along, across = np.abs(turned.real), np.abs(turned.imag)
     if family == "rectangle":
-        beside, above = np.abs(along) - np.abs(one), np.abs(across) - np.abs(two)
-        corner = np.hypot(np.maximum(beside, 0), np.maximum(above, 0))
+        beside, above = along - np.abs(one), across - np.abs(two)
+        corner = np.sqrt(np.maximum(beside, 0) ** 2 + np.maximum(above, 0) ** 2)
         return np.asarray(corner + np.minimum(np.maximum(beside, above), 0))
     if family == "ellipse":
         one, two = np.maximum(np.abs(one), 0.5), np.maximum(np.abs(two), 0.5)
-        beyond = (along / one) ** 2 + (across / two) ** 2 - 1
-        slope = 2 * np.hypot(along / one**2, across / two**2)
-        return np.asarray(beyond / np.maximum(slope, 1e-6))
-    half = np.pi / (5 if family == "star" else _CORNERS[family])
-    folded = np.abs((np.arctan2(across, along) + half) % (2 * half) - half)  # from a tip, 0 to half a side
-    reach = np.hypot(along, across)
-    inner = two if family == "star" else one * np.cos(half)
-    to_x, to_y = inner * np.cos(half) - one, inner * np.sin(half)
-    length = np.maximum(np.hypot(to_x, to_y), 1e-9)
-    return np.asarray((to_y * (reach * np.cos(folded) - one) - to_x * reach * np.sin(folded)) / length)
+        u, v = along / one, across / two
+        slope = 2 * np.sqrt((u / one) ** 2 + (v / two) ** 2)
+        return np.asarray((u * u + v * v - 1) / np.maximum(slope, 1e-6))
+    half = math.pi / (5 if family == "star" else _CORNERS[family])
+    toward = (turned.real[:, None] * _TOWARD[family].real + across[:, None] * _TOWARD[family].imag).max(axis=1)
+    if family != "star":
+        return np.asarray(toward - one * math.cos(half))
+    aside = np.sqrt(np.maximum(along**2 + across**2 - toward**2, 0))
+    to_x, to_y = two * math.cos(half) - one, two * math.sin(half)
+    length = np.maximum(np.sqrt(to_x**2 + to_y**2), 1e-9)
+    return np.asarray(toward * (to_y / length) - aside * (to_x / length) - one * (to_y / length))
+
+
+def _complex(pairs: Points) -> NDArray[np.complex128]:
+    """Pairs of x and y, shape (..., 2), as one number each."""
+    return np.asarray(pairs.view(np.complex128)[..., 0])
 
 
 def _from_triangles(corners: Points, points: Points) -> NDArray[np.float64]:
-    sides = np.roll(corners, -1, axis=1) - corners
+    sides = corners[:, _NEXT] - corners
     lengths = np.maximum(np.hypot(sides[..., 0], sides[..., 1]), 1e-9)
     doubled = sides[:, 0, 0] * sides[:, 1, 1] - sides[:, 0, 1] * sides[:, 1, 0]
     outward = np.where(doubled > 0, 1.0, -1.0)[:, None] / lengths
-    dx = points[None, :, None, 0] - corners[:, None, :, 0]
-    dy = points[None, :, None, 1] - corners[:, None, :, 1]
-    off = (sides[:, None, :, 1] * dx - sides[:, None, :, 0] * dy) * outward[:, None]
-    return np.asarray(off.max(axis=2))
+    normals = sides[..., ::-1] * outward[..., None] * _OUT
+    off = (normals.reshape(-1, 2) @ points.T).reshape(*lengths.shape, -1)
+    off -= (normals * corners).sum(axis=2)[..., None]
+    return np.asarray(off.max(axis=1))
 
 
 def fitted(family: Family, start: Numbers, points: Points) -> Fit:
     """The model at its least squares from `start`, by damped Gauss-Newton steps."""
     numbers, damping = start.astype(np.float64), 1e-3
-    offsets = offsets_from(family, numbers[None], points)[0]
-    cost = float((offsets**2).mean())
     scale = np.ones(len(numbers))
     used = np.arange(len(numbers))
     if family != "triangle":
         scale[4] = 1 / max(1.0, float(np.abs(numbers[2:4]).max()))  # an angle moves the outline by the radius
     if family in ("pentagon", "hexagon"):
         used = np.array([0, 1, 2, 4])
-    nudges = np.zeros((len(used), len(numbers)))
-    nudges[np.arange(len(used)), used] = _NUDGE * scale[used]
+    # In one go where the outline is, and where it would be with each number nudged: the calls cost more than the numbers.
+    nudges = np.zeros((1 + len(used), len(numbers)))
+    nudges[np.arange(len(used)) + 1, used] = _NUDGE * scale[used]
+    around = offsets_from(family, numbers + nudges, points)
+    offsets = around[0]
+    cost = float(offsets @ offsets) / len(points)
     for _ in range(_STEPS):
-        slopes = (offsets_from(family, numbers + nudges, points) - offsets).T / _NUDGE
-        normal = slopes.T @ slopes
-        normal += np.diag(damping * np.diag(normal) + 1e-6)
+        slopes = (around[1:] - offsets) / _NUDGE
+        normal = slopes @ slopes.T
+        diagonal = normal.reshape(-1)[:: len(used) + 1]
+        diagonal *= 1 + damping
+        diagonal += 1e-6
         trial = numbers.copy()
-        trial[used] -= np.linalg.solve(normal, slopes.T @ offsets) * scale[used]
-        new = offsets_from(family, trial[None], points)[0]
-        better = float((new**2).mean())
+        trial[used] -= np.linalg.solve(normal, slopes @ offsets) * scale[used]
+        new = offsets_from(family, trial + nudges, points)
+        better = float(new[0] @ new[0]) / len(points)
         if not better < cost:
             damping *= 30
             if damping > 1e3:
                 break
             continue
-        gain, numbers, offsets, cost, damping = cost - better, trial, new, better, damping * 0.3
+        gain, cost, damping = cost - better, better, damping * 0.3
+        numbers, around, offsets = trial, new, new[0]
         if gain < 0.01 * cost + 1e-4:
             break
     off = np.abs(offsets)
-    return Fit(family=family, numbers=numbers, mean=float(off.mean()), worst=float(np.percentile(off, 98)))
+    return Fit(family=family, numbers=numbers, mean=float(off.mean()), worst=percentile_of(off, 98))
 
 
-def _starts(points: Points) -> list[tuple[Family, Numbers]]:
-    """Where to begin each fit, for points all around an outline or along the most of it."""
+def _starts(points: Points) -> list[tuple[float, Family, Numbers]]:
+    """Where to begin each fit, for points all around an outline or along the most of it, and how far off that is."""
     cv2 = opencv()
     flat = points.astype(np.float32).reshape(-1, 1, 2)
     (x, y), (wide, high), degrees = cv2.minAreaRect(flat)
     rectangle = np.array([x, y, max(wide, 1) / 2, max(high, 1) / 2, math.radians(degrees)])
-    starts: list[tuple[Family, Numbers]] = [("rectangle", rectangle), ("ellipse", _ellipse_start(flat, rectangle))]
+    tries: dict[Family, Numbers] = {"rectangle": rectangle[None], "ellipse": _ellipse_start(flat, rectangle)[None]}
     area, triangle = cv2.minEnclosingTriangle(flat)
     if triangle is not None and area > 0:
-        starts.append(("triangle", triangle.reshape(6).astype(np.float64)))
+        tries["triangle"] = triangle.reshape(1, 6).astype(np.float64)
     (x, y), radius = cv2.minEnclosingCircle(flat)
     for family, count in _CORNERS.items():
         turns = np.arange(8) * 2 * np.pi / (count if family != "star" else 5) / 8
         slim = (0.34, 0.45, 0.56) if family == "star" else (0.0,)
-        tries = np.array([[x, y, radius * 0.97, radius * inner, turn] for turn in turns for inner in slim])
-        starts.append((family, tries[int((offsets_from(family, tries, points) ** 2).mean(axis=1).argmin())]))
+        tries[family] = np.array([[x, y, radius * 0.97, radius * inner, turn] for turn in turns for inner in slim])
+    starts: list[tuple[float, Family, Numbers]] = []
+    for family, several in tries.items():
+        offsets = offsets_from(family, several, points)
+        best = int((offsets**2).sum(axis=1).argmin())
+        starts.append((float(np.abs(offsets[best]).mean()), family, several[best]))
     return starts
 
 
@@ -222,12 +246,8 @@ def all_fits(points: Points, hopeless: float) -> list[Fit]:
         hopeless: mean distance of the points from where a fit begins over which it is not tried.
     """
     points = thinned(points)
-    starts = [
-        (float(np.abs(offsets_from(family, start[None], points)).mean()), family, start)
-        for family, start in _starts(points)
-    ]
     fits: list[Fit] = []
-    for off, family, start in sorted(starts, key=lambda each: each[0]):
+    for off, family, start in sorted(_starts(points), key=lambda each: each[0]):
         limit = hopeless if not fits else min(hopeless, 5 * min(fit.mean for fit in fits) + 1.5)
         if off <= limit:
             fits.append(fitted(family, start, points))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -12,6 +14,7 @@ from openvlharness_adapters.backends.embedded.vision.colours import names_of
 from openvlharness_adapters.backends.embedded.vision.labels import Labels, Mask, boxes_of, highest
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
 from openvlharness_adapters.backends.embedded.vision.queries import COLOURS, Colour
+from openvlharness_adapters.backends.embedded.vision.ranks import median_of, percentile_of, percentiles_of
 from openvlharness_adapters.backends.embedded.vision.segments import Segments
 from openvlharness_adapters.backends.embedded.vision.working import Working
 
@@ -58,7 +61,7 @@ class Region:
         filled: bool, within the box: what its outer outline encloses.
         outline: shape (n, 2), x and y of the outer outline's pixels, in order.
         beside: for each of those, the label that it touches there from outside; 0 at the picture's edge.
-        half_width: radius of the largest circle in it.
+        depth: float32, within the box: how far each of its pixels lies from what it is not, the picture's edge included.
     """
 
     label: int
@@ -67,27 +70,48 @@ class Region:
     filled: Mask
     outline: NDArray[np.float64]
     beside: NDArray[np.int64]
-    half_width: float
+    depth: NDArray[np.float32]
 
-    @property
+    @cached_property
+    def area(self) -> int:
+        """What its outline encloses, in square working pixels."""
+        return int(np.count_nonzero(self.filled))
+
+    @cached_property
     def size(self) -> float:
-        """Square root of the area that its outline encloses, in working pixels."""
-        return float(np.sqrt(np.count_nonzero(self.filled)))
+        """Square root of `area`, in working pixels."""
+        return math.sqrt(self.area)
 
-    @property
+    @cached_property
+    def half_width(self) -> float:
+        """Radius of the largest circle in it."""
+        return float(self.depth.max())
+
+    @cached_property
     def thickness(self) -> float:
         """The width of a stroke around something, or half the radius of a disc."""
         return min(self.half_width, np.count_nonzero(self.own) / len(self.outline))
 
+    @cached_property
+    def touched(self) -> dict[int, int]:
+        """How many points of its outline touch each label; the lower label first."""
+        sizes = np.bincount(self.beside)
+        return {label: int(sizes[label]) for label in np.flatnonzero(sizes).tolist()}
+
+    @cached_property
+    def middle(self) -> NDArray[np.float64]:
+        """Mean of its outline's points, x and y."""
+        return np.asarray(self.outline.mean(axis=0))
+
     @property
     def is_cut(self) -> bool:
         """Whether it touches the picture's edge."""
-        return bool((self.beside == 0).any())
+        return 0 in self.touched
 
 
 def regions_of(segments: Segments) -> dict[int, Region]:
     """Every region by its label."""
-    around = np.pad(segments.labels, 1)
+    around = opencv().copyMakeBorder(segments.labels, 1, 1, 1, 1, opencv().BORDER_CONSTANT, value=0)
     return {
         label: _region(segments.labels[box] == label, around, label, box) for label, box in boxes_of(segments.labels)
     }
@@ -95,29 +119,33 @@ def regions_of(segments: Segments) -> dict[int, Region]:
 
 def _region(own: Mask, around: Labels, label: int, box: Box) -> Region:
     cv2 = opencv()
-    contours, _ = cv2.findContours(own.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    seen = own.view(np.uint8)
+    contours, _ = cv2.findContours(seen, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     outer = max(contours, key=len)
     filled = np.zeros(own.shape, np.uint8)
     cv2.drawContours(filled, [outer], -1, 1, cv2.FILLED)
-    inner = cv2.distanceTransform(np.pad(own, 1).astype(np.uint8), cv2.DIST_L2, 3)
+    framed = cv2.copyMakeBorder(seen, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
     points = outer.reshape(-1, 2) + np.array([box[1].start, box[0].start])
     return Region(
         label=label,
         box=box,
         own=own,
-        filled=filled.astype(bool),
+        filled=filled.view(np.bool_),
         outline=points.astype(np.float64),
-        beside=_beside(around, label, points, filled.astype(bool), box),
-        half_width=float(inner.max()),
+        beside=_beside(around, label, points, filled, box),
+        depth=cv2.distanceTransform(framed, cv2.DIST_L2, 3)[1:-1, 1:-1],
     )
 
 
-def _beside(padded: Labels, label: int, points: NDArray[np.intp], filled: Mask, box: Box) -> NDArray[np.int64]:
+def _beside(
+    padded: Labels, label: int, points: NDArray[np.intp], filled: NDArray[np.uint8], box: Box
+) -> NDArray[np.int64]:
     """The label outside of each outline point; 0 where that is outside the picture, as `padded` has it."""
     x, y = points.T
     around = padded[y[:, None] + 1 + _DY, x[:, None] + 1 + _DX].astype(np.int64)
-    inside = np.pad(filled, 1)[y[:, None] + 1 - box[0].start + _DY, x[:, None] + 1 - box[1].start + _DX]
-    around[inside] = label
+    framed = opencv().copyMakeBorder(filled, 1, 1, 1, 1, opencv().BORDER_CONSTANT, value=0)
+    inside = framed[y[:, None] + 1 - box[0].start + _DY, x[:, None] + 1 - box[1].start + _DX]
+    around[inside > 0] = label
     straight = around[:, :4]
     off = (straight == 0).any(axis=1)
     other = around != label
@@ -134,21 +162,19 @@ def paint_of(region: Region, working: Working, ground: NDArray[Any] | None) -> P
         ground: RGB of what surrounds it; where a region is so thin that its true colour may be reached nowhere, the
             colours beyond what is seen, away from the ground, are possible too.
     """
-    cv2 = opencv()
     unit = working.unit
-    inner = cv2.distanceTransform(np.pad(region.own, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1]
     depth = min(2.5 * unit + 1, 0.6 * region.half_width)
-    pixels = working.pixels[region.box][inner >= depth].astype(np.float64)
+    pixels = working.pixels[region.box][region.depth >= depth]
     pixels = pixels[:: max(1, len(pixels) // _SAMPLES)]
-    middle = np.median(pixels, axis=0)
+    middle = median_of(pixels)
     levels = [middle]
     if len(pixels) >= 20:
         away = pixels - pixels.mean(axis=0)
         direction = np.linalg.eigh(away.T @ away)[1][:, -1]
         place = away @ direction
-        for low, high in ((3, 12), (88, 97)):
-            near, far = np.percentile(place, [low, high])
-            end = np.median(pixels[(place >= near) & (place <= far)], axis=0)
+        ends = percentiles_of(place, 3, 12, 88, 97)
+        for near, far in (ends[:2], ends[2:]):
+            end = median_of(pixels[(place >= near) & (place <= far)])
             if np.abs(end - middle).max() > 6 + 2 * working.left:
                 levels.append(end)
     if ground is not None and region.thickness < 1.8 * unit:
@@ -157,10 +183,7 @@ def paint_of(region: Region, working: Working, ground: NDArray[Any] | None) -> P
         levels += _beyond(middle, ground, (1.0, 1.25, 1.6, 2.2), (1.0, 1.8, 3.2))
     elif ground is not None and region.thickness < _PALE * unit:
         levels += _beyond(middle, ground, (1.0, 1.25), (1.6, 3.2))
-    names: frozenset[Colour | None] = frozenset()
-    for level in levels:
-        names |= names_of(level)
-    return Paint(names=names, levels=np.array(levels))
+    return Paint(names=names_of(np.array(levels)), levels=np.array(levels))
 
 
 def _beyond(
@@ -198,19 +221,15 @@ def has_inner_edges(
     """
     cv2 = opencv()
     unit = working.unit
-    inner = (
-        cv2.distanceTransform(np.pad(region.own, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1] >= depth * unit + 1
-    )
-    if not inner.any():
+    inner = region.depth >= depth * unit + 1
+    # The midst begins further in than the steps reach that the region's rim makes.
+    edge = inner & (working.steps[region.box] > _INNER_EDGE + 4 * working.left)
+    if not edge.any():
         return False
-    side = max(3, 2 * (int(unit) // 2) + 1)
-    # In RGB a little of JPEG's chroma is a lot of blue.
-    seen = cv2.cvtColor(np.ascontiguousarray(working.pixels[region.box]), cv2.COLOR_RGB2YCrCb)
-    steps = highest(cv2.morphologyEx(seen, cv2.MORPH_GRADIENT, np.ones((side, side), np.uint8)))
-    limit = _INNER_EDGE + 4 * working.left
     if ground is not None:
-        limit += _INNER_RINGING * float(np.abs(np.median(working.pixels[region.box][inner], axis=0) - ground).max())
-    _, _, stats, _ = cv2.connectedComponentsWithStats((inner & (steps > limit)).astype(np.uint8), connectivity=8)
+        contrast = float(np.abs(median_of(working.pixels[region.box][inner]) - ground).max())
+        edge &= working.steps[region.box] > _INNER_EDGE + 4 * working.left + _INNER_RINGING * contrast
+    _, _, stats, _ = cv2.connectedComponentsWithStats(edge.view(np.uint8), connectivity=8)
     return bool((stats[1:, cv2.CC_STAT_AREA] > least * unit * unit).any())
 
 
@@ -224,5 +243,5 @@ def is_smeared(region: Region, working: Working, ground: NDArray[Any]) -> bool:
     """Whether a small region is so soft that its outline tells nothing: a star of seven pixels becomes a disc in JPEG."""
     if region.size > _SMALL * working.unit:
         return False
-    contrast = highest(np.abs(working.pixels[region.box][region.own].astype(np.float64) - ground))
-    return bool(contrast.mean() < _CRISP * np.percentile(contrast, 98))
+    contrast = highest(np.abs(working.pixels[region.box][region.own] - ground))
+    return bool(contrast.mean() < _CRISP * percentile_of(contrast, 98))

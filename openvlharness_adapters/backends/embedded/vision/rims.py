@@ -11,8 +11,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from openvlharness_adapters.backends.embedded.vision.labels import Labels, Mask, highest
+from openvlharness_adapters.backends.embedded.vision.labels import Labels, Mask, highest, is_among
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
+from openvlharness_adapters.backends.embedded.vision.ranks import median_of
 from openvlharness_adapters.backends.embedded.vision.regions import Box, Region
 from openvlharness_adapters.backends.embedded.vision.working import Working
 
@@ -59,21 +60,22 @@ def rim_of(
     top, left = max(0, rows.start - most), max(0, columns.start - most)
     box = (slice(top, rows.stop + most), slice(left, columns.stop + most))
     part = labels[box]
-    inside = np.zeros(part.shape, np.uint8)
+    outside = np.ones(part.shape, np.uint8)
     at = (slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left))
-    inside[at] = region.filled
-    away = cv2.distanceTransform(1 - inside, cv2.DIST_L2, 5)
-    level = np.median(working.pixels[region.box][region.own].astype(np.float64), axis=0)
-    contrast = float(np.abs(level - ground).max())
+    outside[at] = ~region.filled
+    distance = cv2.distanceTransform(outside, cv2.DIST_L2, 5)
+    around = (distance > 0) & (distance <= most)
+    around &= is_among(part, behind)
+    contrast = float(np.abs(median_of(working.pixels[region.box][region.own]) - ground).max())
     limit = max(_NOT_YET_GROUND * contrast, _LEAST_LEVELS + 3 * working.left)
-    off = highest(np.abs(working.pixels[box].astype(np.float64) - ground)) > limit
-    around = (away > 0) & (away <= most) & np.isin(part, list(behind))
+    away, off = distance[around], highest(np.abs(working.pixels[box][around] - ground)) > limit
     step = max(1.0, unit / 2)
     reach = 0.0
     # All the way, since from black to a white border on grey the colour passes through that of the ground.
     for near in np.arange(0.0, _FARTHEST * unit, step):
-        there = around & (away > near) & (away <= near + step)
-        if there.any() and np.mean(off[there]) > _SHARE:
+        there = off[(away > near) & (away <= near + step)]
+        if len(there) and np.count_nonzero(there) > _SHARE * len(there):
             reach = float(near + step)
-    own = around & (away <= reach) & (off | (away <= reach - step))
+    own = np.zeros(part.shape, np.bool_)
+    own[around] = (away <= reach) & (off | (away <= reach - step))
     return Rim(reach=reach, box=box, own=own, is_border=reach > _BLUR * unit)

@@ -38,7 +38,7 @@ def relation_of(
     """
     (hull, core), (outer, inner) = regions, things
     ratio = core.size / max(hull.size, 1.0)
-    apart = np.hypot(*(hull.outline.mean(axis=0) - core.outline.mean(axis=0)))
+    apart = np.hypot(*(hull.middle - core.middle))
     same = apart < _APART * hull.size and bool(outer.shapes & inner.shapes)
     uneven = _unevenness(hull, core) if same else np.inf
     if is_hollow:

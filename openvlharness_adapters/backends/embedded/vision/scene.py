@@ -15,6 +15,7 @@ from openvlharness_adapters.backends.embedded.vision.background import backgroun
 from openvlharness_adapters.backends.embedded.vision.colours import names_of
 from openvlharness_adapters.backends.embedded.vision.hidden import ANYTHING, Guess, Tolerance, guess_of
 from openvlharness_adapters.backends.embedded.vision.labels import Labels
+from openvlharness_adapters.backends.embedded.vision.ranks import median_of
 from openvlharness_adapters.backends.embedded.vision.regions import (
     ANY_PAINT,
     Paint,
@@ -130,8 +131,7 @@ class _Reader:
                 or (region.filled & ~region.own).sum() > 9 * unit * unit
             ):
                 continue
-            beside, sizes = np.unique(region.beside, return_counts=True)
-            touched = {int(each): int(size) for each, size in zip(beside, sizes, strict=True) if each not in (0, label)}
+            touched = {each: size for each, size in region.touched.items() if each not in (0, label)}
             solid = [each for each in touched if each not in self.ground | self.hollow | self.segments.thin]
             back = [each for each in touched if each in self.ground or each in self.hollow]
             if len(solid) != 1 or not back or touched[solid[0]] < 0.3 * len(region.beside):
@@ -144,31 +144,30 @@ class _Reader:
 
     def _nest(self) -> None:
         """Who lies within whose outline: the smallest that encloses it."""
-        for label, region in self.regions.items():
-            if label in self.ground:
-                continue
-            around = [
-                other
-                for other, outer in self.regions.items()
-                if other != label and other not in self.ground and _encloses(outer, region)
-            ]
-            if around:
-                self.parents[label] = min(around, key=lambda each: self.regions[each].size)
+        standing = [region for label, region in self.regions.items() if label not in self.ground]
+        standing.sort(key=lambda region: region.area)  # stays in order where areas are equal
+        for place, region in enumerate(standing):
+            for outer in standing[place + 1 :]:
+                if _encloses(outer, region):
+                    self.parents[region.label] = outer.label
+                    break
 
     def _kin(self) -> NDArray[np.int64]:
         """For each label, the first of its colour: what something in front divides is seen as several regions."""
         kin = np.arange(int(self.segments.labels.max()) + 1)
-        for label, paint in self.paints.items():
-            for other in self.paints:
-                if other < label and np.abs(self.paints[other].levels[0] - paint.levels[0]).max() < _LIKE_KIN:
-                    kin[label] = kin[other]
-                    break
+        if not self.paints:
+            return kin
+        labels = np.array(list(self.paints))
+        levels = np.array([paint.levels[0] for paint in self.paints.values()])
+        alike = np.abs(levels[:, None] - levels).max(axis=2) < _LIKE_KIN
+        for place, first in enumerate(alike.argmax(axis=1).tolist()):  # at the latest itself
+            kin[labels[place]] = kin[labels[first]]
         return kin
 
     def _dividers(self, label: int, kin: NDArray[np.int64]) -> frozenset[int]:
         """What other regions of this one's colour touch, by `kin`: it may have divided one thing."""
         others = [each for each in self.paints if each != label and kin[each] == kin[label]]
-        touched = frozenset[int]().union(*(np.unique(self.regions[each].beside).tolist() for each in others))
+        touched = frozenset[int]().union(*(self.regions[each].touched for each in others))
         return frozenset(int(kin[each]) for each in touched - {0} - self.ground)
 
     def _with_rim(self, thing: Thing, around: dict[int, NDArray[np.float64]]) -> Thing:
@@ -186,18 +185,18 @@ class _Reader:
     def _level_around(self, label: int) -> NDArray[np.float64]:
         """RGB of what a region touches most, a little way off its outline."""
         region = self.regions[label]
-        beside, sizes = np.unique(region.beside[region.beside > 0], return_counts=True)
-        if not len(beside):
+        touched = {each: size for each, size in region.touched.items() if each > 0}
+        if not touched:
             return np.asarray(self.working.pixels[region.box][region.own].mean(axis=0))
-        other = int(beside[sizes.argmax()])
+        other = max(touched, key=lambda each: touched[each])
         height, width = self.segments.labels.shape
-        middle, reach = region.outline.mean(axis=0), 4 * self.working.unit
-        away = region.outline - middle
+        reach = 4 * self.working.unit
+        away = region.outline - region.middle
         out = region.outline + away / np.maximum(np.hypot(*away.T), 1e-6)[:, None] * reach
         x, y = np.clip(out.round().astype(int), 0, [width - 1, height - 1]).T
         there = self.segments.labels[y, x] == other
         pixels = self.working.pixels[y, x][there] if there.any() else self.working.pixels[self.regions[other].box]
-        return np.asarray(np.median(pixels.reshape(-1, 3).astype(np.float64), axis=0))
+        return median_of(pixels.reshape(-1, 3))
 
     def _composed(self) -> list[Thing]:
         """Things, the inner before the outer, so that a border around a border meets what that one has become."""
@@ -241,7 +240,7 @@ class _Reader:
 
 def _encloses(outer: Region, inner: Region) -> bool:
     """Whether a region lies within another's outline."""
-    if np.count_nonzero(outer.filled) <= np.count_nonzero(inner.filled):
+    if outer.area <= inner.area:
         return False
     rows, columns = inner.box
     around_rows, around_columns = outer.box

@@ -8,12 +8,15 @@ noise out. Noise that is left is measured and smoothed, and widens tolerances la
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from openvlharness_adapters.backends.embedded.vision.labels import highest
 from openvlharness_adapters.backends.embedded.vision.opencv import opencv
+from openvlharness_adapters.backends.embedded.vision.ranks import median_of
 
 Pixels = NDArray[np.uint8]
 
@@ -43,6 +46,14 @@ class Working:
     def unit(self) -> float:
         """Working pixels that a blurred or jagged edge spans: those of one picture pixel, at least one."""
         return max(1.0, self.scale)
+
+    @cached_property
+    def steps(self) -> NDArray[np.uint8]:
+        """Levels between neighbours, in luma or chroma: in RGB a little of JPEG's chroma is a lot of blue."""
+        cv2 = opencv()
+        side = max(3, 2 * (int(self.unit) // 2) + 1)
+        seen = cv2.cvtColor(self.pixels, cv2.COLOR_RGB2YCrCb)
+        return highest(cv2.morphologyEx(seen, cv2.MORPH_GRADIENT, np.ones((side, side), np.uint8)))
 
 
 def working_picture(pixels: Pixels) -> Working:
@@ -80,5 +91,5 @@ def noise_of(pixels: Pixels) -> float:
     if rows * columns < 4:
         return float(np.median(rough)) * 1.25
     blocks = rough[: rows * _BLOCK, : columns * _BLOCK].reshape(rows, _BLOCK, columns, _BLOCK)
-    medians = np.median(blocks.transpose(0, 2, 1, 3).reshape(rows * columns, -1), axis=1)
+    medians = median_of(blocks.transpose(0, 2, 1, 3).reshape(rows * columns, -1).T)
     return float(np.percentile(medians, 60)) * 1.4
