@@ -70,6 +70,7 @@ def opened(name: str | None, memory_fraction: float | None) -> Device:
     number = torch.device(chosen).index or 0
     if number >= torch.cuda.device_count():
         raise DeviceUnavailableError(f"device: expected one of {torch.cuda.device_count()} cards, got {chosen!r}")
+    torch.set_float32_matmul_precision("high")  # tensor cores for networks that stay in float32
     if memory_fraction is not None:
         torch.cuda.set_per_process_memory_fraction(memory_fraction, number)
     return Device(name=f"cuda:{number}", dtype=torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16)
