@@ -6,7 +6,10 @@ docs/deployment.md says how. It is called as `model.inference([picture, …])` a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -54,12 +57,22 @@ def _is_metric(found: Any) -> bool:
     return isinstance(flag, int | float | np.generic) and bool(flag == 1)
 
 
+def _spare_exporters() -> None:
+    """Stand in for the package's exporters where moviepy is missing: importing it imports them, and nothing is exported here."""
+    name = "depth_anything_3.utils.export"
+    if find_spec("moviepy") is None and name not in sys.modules:
+        stand_in: Any = ModuleType(name)
+        stand_in.export = None
+        sys.modules[name] = stand_in
+
+
 def load(weights: Weights, device: Any) -> DepthAnything:
     """The model on its device.
 
     Raises:
         WeightsUnavailableError: no weights, or the package is not in this environment.
     """
+    _spare_exporters()
     try:
         from depth_anything_3.api import DepthAnything3
     except ImportError as error:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -134,3 +137,43 @@ async def test_depth_below_zero_at_the_horizon_is_zero(make: Make) -> None:
 def test_a_missing_package_is_named_with_where_to_read_on(load: Any, package: str) -> None:
     with pytest.raises(WeightsUnavailableError, match=rf"nowhere: expected .*{package}.*docs/deployment\.md"):
         load(Weights(place="nowhere"), None)
+
+
+def test_the_package_is_imported_without_its_exporters_where_moviepy_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "depth_anything_3"
+    (package / "utils" / "export").mkdir(parents=True)
+    for folder in (package, package / "utils"):
+        (folder / "__init__.py").write_text("", encoding="utf-8")
+    (package / "utils" / "export" / "__init__.py").write_text("import moviepy\n", encoding="utf-8")
+    (package / "api.py").write_text(_API, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.startswith("depth_anything_3")]:
+        monkeypatch.delitem(sys.modules, name)
+    try:
+        model = depth_anything.load(Weights(place="a/b"), SimpleNamespace(name="cpu"))
+        assert model.network.told == ["a/b", {"local_files_only": False}, "cpu", "eval"]
+    finally:
+        for name in [name for name in sys.modules if name.startswith("depth_anything_3")]:
+            del sys.modules[name]
+
+
+_API = """
+from depth_anything_3.utils.export import export
+
+class DepthAnything3:
+    @classmethod
+    def from_pretrained(cls, place, **options):
+        made = cls()
+        made.told = [place, options]
+        return made
+
+    def to(self, device):
+        self.told.append(device)
+        return self
+
+    def eval(self):
+        self.told.append("eval")
+        return self
+"""
