@@ -15,6 +15,8 @@ from openvlharness_adapters.backends.openai_ocr import OpenAIOcrBackend, chat_re
 from openvlharness_adapters.backends.raw_detection import GroundingDinoBackend, Sam3Backend
 from openvlharness_adapters.backends.raw_scene import SceneCameraBackend, SceneDepthBackend
 from openvlharness_adapters.http.connections import open_client
+from openvlharness_adapters.imaging.codec import PillowCodec
+from openvlharness_adapters.router.calls import ServedTool
 from openvlharness_adapters.router_client.posting import Poster
 from openvlharness_adapters.router_client.raw import RawCaller
 from openvlharness_adapters.runtime import SystemClock
@@ -32,7 +34,8 @@ from openvlharness_core.errors import (
 from openvlharness_core.masks import encode_mask
 from openvlharness_core.testing.time import FakeClock, InlineOffload
 from tests.support.chat_server import ChatServer, Hang, Reset, Respond
-from tests.support.raw_servers import blank
+from tests.support.raw_servers import ColourDetector, blank, data_url, served
+from tests.support.routing import app_over, client_of, desk_over
 
 IMAGE = blank(20, 30)
 _MASK = np.zeros((20, 30), bool)
@@ -230,6 +233,28 @@ async def test_what_breaks_the_wire_is_named_by_its_field(kind: str, path: str, 
     assert caught.value.field.startswith(field)
 
 
+def _places(value: object, path: str = "") -> list[str]:
+    """Every place of a payload, outer ones too."""
+    parts: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = [place for name, inner in parts for place in _places(inner, f"{path}/{name}" if path else str(name))]
+    return [path, *found] if path else found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_any_value_at_any_place_is_taken_or_malformed(kind: str) -> None:
+    """Never a KeyError, a TypeError or a result that breaks a rule of its value."""
+    payload, malformed, mutations = KINDS[kind][1], 0, 0
+    for path in _places(payload):
+        for value in (..., None, True, -1, 0, 1e30, 2**70, "", "x\ud800", [], [[]], [None], {}, {"a": 1}):
+            mutations += 1
+            try:
+                await _answered(kind, _other(payload, path, value))
+            except MalformedResultError as error:
+                malformed += bool(error.field)
+    assert mutations > 40
+    assert malformed > mutations / 6, "most places of a chat completion mean nothing here"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "body",
@@ -316,6 +341,25 @@ async def test_what_is_sent() -> None:
     assert chat["temperature"] == 0
     assert [part["type"] for part in chat["messages"][0]["content"]] == ["image_url", "text"]
     assert chat["messages"][0]["content"][1]["text"] == "OCR:"
+
+
+async def test_through_the_router_out_of_memory_is_a_500_that_the_model_reads() -> None:
+    def full(_: object) -> None:
+        raise MemoryError("Unable to allocate 37 GiB")
+
+    running = served("segment", ColourDetector(before=full))
+    backend = Sam3Backend(caller=running.caller("/segment", "sam3_segment"))
+    desk = desk_over(
+        ServedTool(name="sam3_segment", capability="grounding", backend=backend, group="sam3"), codec=PillowCodec()
+    )
+    async with client_of(app_over(desk)) as client:
+        args = {"image": data_url(IMAGE), "query": "red"}
+        call = {"tool_name": "sam3_segment", "tool_call_id": "c", "args": args}
+        reply = await client.post("/execute", json=call)
+    running.server.close()
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (500, "tool_execution_error")
+    assert "out of memory" in error["message"]
 
 
 # ---- on sockets ------------------------------------------------------------------------------------------------------
