@@ -10,6 +10,7 @@
     spreading.py    ... which is a mixture of those nearby, or a thing of its own
     joining.py      ... and what of all that is one region
     labels.py       label maps
+    ranks.py        medians and percentiles of small samples
     outlines.py     contour points to circle, rectangle, star ...: parametric fits and how far off they are
     regions.py      one region: colours, contour, what it touches
     background.py   what lies behind everything, and what breaks through it

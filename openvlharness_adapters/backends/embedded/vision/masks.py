@@ -90,11 +90,15 @@ def _refined(rough: Mask, pixels: Pixels, reach: int) -> Mask:
     if not inside.any() or not outside.any():
         return rough
     side = 6 * reach + 1
-    levels = pixels.astype(np.float32)
+    band = (inside | outside) == 0
+    seen = pixels[band].astype(np.float32)
     unlike = []
     for part in (inside, outside):
-        weight = cv2.blur(part.astype(np.float32), (side, side))
-        mean = cv2.blur(levels * part[..., None], (side, side)) / np.maximum(weight, 1e-6)[..., None]
-        unlike.append(np.where(weight > 1e-5, np.abs(levels - mean).sum(axis=2), np.inf))
-    band = (inside == 0) & (outside == 0) & np.isfinite(unlike[0]) & np.isfinite(unlike[1])
-    return np.asarray(np.where(band, unlike[0] <= unlike[1], rough))
+        weight = cv2.blur(part.astype(np.float32), (side, side))[band]
+        total = cv2.blur(cv2.bitwise_and(pixels, pixels, mask=part).astype(np.float32), (side, side))[band]
+        off = np.abs(seen - total / np.maximum(weight, 1e-6)[:, None])
+        unlike.append(np.where(weight > 1e-5, off[:, 0] + off[:, 1] + off[:, 2], np.inf))
+    refined = rough.copy()
+    is_known = np.isfinite(unlike[0]) & np.isfinite(unlike[1])
+    refined[band] = np.where(is_known, unlike[0] <= unlike[1], rough[band])
+    return refined

@@ -31,6 +31,17 @@ _TOWARD: dict[Family, NDArray[np.complex128]] = {
 }
 """Directions from the middle of a regular shape to a star's tips, to the others' sides; the rest by symmetry."""
 _MOST_POINTS = 110
+_TRIES: dict[Family, NDArray[np.float64]] = {
+    family: np.array(
+        [
+            [0, 0, 0.97, inner, turn * 2 * math.pi / (5 if family == "star" else count) / 8]
+            for turn in range(8)
+            for inner in ((0.34, 0.45, 0.56) if family == "star" else (0.0,))
+        ]
+    )
+    for family, count in _CORNERS.items()
+}
+"""Numbers of regular shapes that may lie in a unit circle around the origin."""
 _NEXT = [1, 2, 0]
 _OUT = np.array([1.0, -1.0])
 _STEPS = 8
@@ -218,10 +229,8 @@ def _starts(points: Points) -> list[tuple[float, Family, Numbers]]:
     if triangle is not None and area > 0:
         tries["triangle"] = triangle.reshape(1, 6).astype(np.float64)
     (x, y), radius = cv2.minEnclosingCircle(flat)
-    for family, count in _CORNERS.items():
-        turns = np.arange(8) * 2 * np.pi / (count if family != "star" else 5) / 8
-        slim = (0.34, 0.45, 0.56) if family == "star" else (0.0,)
-        tries[family] = np.array([[x, y, radius * 0.97, radius * inner, turn] for turn in turns for inner in slim])
+    for family, of_unit_circle in _TRIES.items():
+        tries[family] = np.array([x, y, 0, 0, 0]) + of_unit_circle * np.array([1, 1, radius, radius, 1])
     starts: list[tuple[float, Family, Numbers]] = []
     for family, several in tries.items():
         offsets = offsets_from(family, several, points)
