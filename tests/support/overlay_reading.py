@@ -90,9 +90,11 @@ def scene(count: int, size_hw: tuple[int, int], seed: int) -> tuple[list[Box], P
     boxes = scattered(count, size_hw, seed) if seed % 2 else scenes.ellipses(count, size_hw, seed=seed)
     pixels = textured(size_hw, seed)
     chance = np.random.default_rng(seed)
-    for box in boxes:
-        inside = scenes.ellipse(box, *size_hw)
-        pixels[inside] = pixels[inside] // 2 + chance.integers(0, 128, 3, dtype=np.uint8)
+    for x1, y1, x2, y2 in boxes:
+        left, top = int(x1), int(y1)
+        part = pixels[top : int(y2) + 1, left : int(x2) + 1]
+        inside = scenes.ellipse((x1 - left, y1 - top, x2 - left, y2 - top), *part.shape[:2])
+        part[inside] = part[inside] // 2 + chance.integers(0, 128, 3, dtype=np.uint8)
     return boxes, pixels
 
 
