@@ -17,6 +17,7 @@ from openvlharness_adapters.router.gates import Gate
 from openvlharness_adapters.router.joining import Elsewhere, digest_of
 from openvlharness_adapters.router.metrics import ToolCounters
 from openvlharness_adapters.router.shapes import Shape
+from openvlharness_adapters.wire.capabilities import WireCall
 from openvlharness_adapters.wire.envelopes import BadCallError, ToolCall
 from openvlharness_adapters.wire.failures import Failure, bad_arguments
 from openvlharness_adapters.wire.images import TakeIn
@@ -24,8 +25,27 @@ from openvlharness_core.errors import MalformedResultError
 from openvlharness_core.ports.clock import Clock
 
 RETRY_AFTER_SECONDS = 1
+LONG_BYTES = 4 << 20
+"""A body that takes the loop longer to read than a thread takes to start."""
 
 _log = logging.getLogger("openvlharness.router")
+
+
+@attrs.frozen(kw_only=True)
+class Reading:
+    """What a body asks for.
+
+    Attributes:
+        asked: the call, as far as it can be read.
+        tool: who is to do it, where there is such a tool.
+        outcome: its arguments, or why it cannot be done.
+        digest: of the body, where other routers may have the same call.
+    """
+
+    asked: ToolCall
+    tool: ServedTool | None = None
+    outcome: WireCall | Answer
+    digest: bytes | None = None
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -69,15 +89,21 @@ class Desk:
     def _no_calls(self) -> dict[str, ToolCounters]:
         return {tool.name: ToolCounters() for tool in self.tools.values()}
 
-    def admit(self, body: bytes, name: str, key: str | None) -> Call | Answer:
+    async def take(self, body: bytes, name: str, key: str | None) -> Call | Answer:
+        """As `admit`, but a long body is read in a thread, so that the others go on meanwhile."""
+        reading = await asyncio.to_thread(self.read, body, name) if len(body) > LONG_BYTES else None
+        return self.admit(body, name, key, reading)
+
+    def admit(self, body: bytes, name: str, key: str | None, reading: Reading | None = None) -> Call | Answer:
         """The call that a request starts or joins, or its answer where that is certain already.
 
         Args:
             body: of the request; its length has been taken from `room`, and is given back here unless a call starts.
             name: the tool that the address names; empty where the body does.
             key: the idempotency key.
+            reading: of the body, if it has been read.
         """
-        outcome = self._admitted(body, name, key)
+        outcome = self._admitted(body, name, key, reading)
         if not (isinstance(outcome, Call) and outcome not in self.open):
             self.room.give_back(len(body))
             return outcome
@@ -87,7 +113,7 @@ class Desk:
         outcome.start()
         return outcome
 
-    def _admitted(self, body: bytes, name: str, key: str | None) -> Call | Answer:
+    def _admitted(self, body: bytes, name: str, key: str | None, reading: Reading | None) -> Call | Answer:
         try:
             if key is not None and (known := self.answers.find(key, body)) is not None:
                 return known
@@ -95,10 +121,28 @@ class Desk:
             return self._refused(body, name, error)
         if self.draining:
             return self.busy("the server is about to end")
+        found = reading or self.read(body, name)
+        if isinstance(found.outcome, Answer):
+            if found.tool is not None:
+                self.counters[found.tool.name].count(found.outcome.outcome)
+            return found.outcome
+        assert found.tool is not None
+        return Call(
+            desk=self,
+            tool=found.tool,
+            asked=found.asked,
+            work=found.outcome,
+            size=len(body),
+            key=key,
+            digest=None if key is None else found.digest,
+        )
+
+    def read(self, body: bytes, name: str) -> Reading:
+        """What a request asks for, checked; changes nothing, so it may run in a thread."""
         try:
             asked = self.shape.read(body, name)
         except BadCallError as error:
-            return self.failed(error.call, error.failure)
+            return Reading(asked=error.call, outcome=self.failed(error.call, error.failure))
         tool = self.tools.get(asked.tool or "")
         if tool is None:
             served = ", ".join(sorted(self.tools))
@@ -106,16 +150,14 @@ class Desk:
             unknown = Failure(
                 code="unknown_tool", message=message, exception_type="UnknownToolError", client_error=True
             )
-            return self.failed(asked, unknown)
+            return Reading(asked=asked, outcome=self.failed(asked, unknown))
         try:
             work = tool.wire.read(asked.args)
         except MalformedResultError as error:
-            self.counters[tool.name].count("invalid_tool_arguments")
-            return self.failed(asked, bad_arguments(error))
-        asked = attrs.evolve(asked, args=None)  # read: what waits holds the bytes of pictures once
-        shared = self.elsewhere is not None and key is not None and tool.group is not None
-        digest = digest_of(body) if shared else None
-        return Call(desk=self, tool=tool, asked=asked, work=work, size=len(body), key=key, digest=digest)
+            return Reading(asked=asked, tool=tool, outcome=self.failed(asked, bad_arguments(error)))
+        digest = None if self.elsewhere is None or tool.group is None else digest_of(body)
+        # Its arguments are read: what waits holds the bytes of pictures once.
+        return Reading(asked=attrs.evolve(asked, args=None), tool=tool, outcome=work, digest=digest)
 
     def _refused(self, body: bytes, name: str, why: OtherBodyError) -> Answer:
         try:

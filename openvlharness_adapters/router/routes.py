@@ -92,7 +92,7 @@ class Calling:
             failure = invalid_request(f"Idempotency-Key: expected 1 to {LONGEST_KEY} characters, got {len(key)}", 400)
             await respond(send, self.desk.failed(ToolCall(tool=None), failure))
             return
-        outcome = self.desk.admit(body, scope.get("path_params", {}).get("name", ""), key)
+        outcome = await self.desk.take(body, scope.get("path_params", {}).get("name", ""), key)
         del body  # what waits now holds the arguments alone
         if isinstance(outcome, Answer):
             await respond(send, outcome)

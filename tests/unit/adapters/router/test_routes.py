@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
+import attrs
 import httpx
 import orjson
 import pytest
 
 from openvlharness_adapters.router.calls import ServedTool
+from openvlharness_adapters.router.desk import LONG_BYTES
+from openvlharness_adapters.router.shapes import Enveloped
+from openvlharness_adapters.wire.envelopes import ToolCall
 from openvlharness_core.errors import (
     BackendTimeoutError,
     BackendUnavailableError,
@@ -26,7 +31,7 @@ from openvlharness_core.testing.backends import FakeOcr
 from openvlharness_core.testing.code import FakeCodeGenerator
 from openvlharness_core.testing.time import FakeClock, settle
 from openvlharness_core.usage import Spent
-from tests.support.routing import IMAGE_URL, HeldReader, app_over, client_of, desk_over, ocr_call, reader
+from tests.support.routing import IMAGE_URL, HeldReader, app_over, client_of, desk_over, ocr_call, reader, until
 
 
 class Failing:
@@ -255,6 +260,33 @@ async def test_a_repeated_key_is_answered_once_for_all() -> None:
     later = await client.post("/execute", json=ocr_call("c"), headers=key)
     assert later.content == replies[0].content
     assert len(backend.begun) == 1
+
+
+async def test_a_long_body_is_read_in_a_thread_and_repeats_of_it_are_joined() -> None:
+    threads = set[str]()
+
+    @attrs.frozen
+    class Noting(Enveloped):
+        def read(self, body: bytes, name: str) -> ToolCall:
+            threads.add(threading.current_thread().name)
+            return Enveloped.read(self, body, name)
+
+    backend = HeldReader()
+    desk = desk_over(reader(backend))
+    desk.shape = Noting()
+    client = client_of(app_over(desk, max_body_bytes=64 << 20))
+    content = orjson.dumps(ocr_call("c")) + b" " * LONG_BYTES
+    same = [
+        asyncio.ensure_future(client.post("/execute", content=content, headers={"Idempotency-Key": "k"}))
+        for _ in range(3)
+    ]
+    await until(lambda: len(backend.begun) == 1 and len(desk.open) == 1)
+    backend.let(2)
+    assert {reply.status_code for reply in await asyncio.gather(*same)} == {200}
+    assert threading.main_thread().name not in threads
+    assert len(backend.begun) == 1
+    assert (await client.post("/execute", content=b"[" + b" " * LONG_BYTES)).status_code == 400
+    assert desk.room.held == 0
 
 
 async def test_call_ids_are_no_identity_and_neither_is_a_call_without_a_key() -> None:
