@@ -113,6 +113,8 @@ class Outcome:
         error: why it failed, the last lines of its traceback; `None` when it ran to its end.
         timed_out: whether the deadline ended it.
         seconds: start to result.
+        kill_level: what held the processes of the program, where the executor says so; the same program comes to the
+            same end under any, so it is no part of equality.
     """
 
     stdout: str = ""
@@ -122,3 +124,4 @@ class Outcome:
     error: str | None = None
     timed_out: bool = False
     seconds: float = 0.0
+    kill_level: str | None = attrs.field(default=None, eq=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import selectors
 import signal
 import sys
@@ -20,7 +21,7 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
-from openvlharness_adapters.executor import processes, wire, workdir
+from openvlharness_adapters.executor import kernel, landlock, processes, sandbox, wire, workdir
 
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _KILL_SECONDS = 0.2
@@ -29,6 +30,7 @@ _READ_BYTES = 64 * 1024
 _COUNT_SECONDS = 0.05
 _ASKED_TO_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _START_FAILED = 70
+_CALLER_SECONDS = 5.0
 
 
 class Output:
@@ -60,14 +62,18 @@ class Output:
 class Watch:
     """The run of one worker, from its fork to the last byte of its output."""
 
-    def __init__(self, job: wire.Job, values_file: int, arrays_at: int, findings_file: int) -> None:
+    def __init__(
+        self, job: wire.Job, values_file: int, arrays_at: int, findings_file: int, *, own_processes: bool, counts: bool
+    ) -> None:
         self._job = job
+        self._counts = counts
         self._outputs = {"stdout": Output(), "stderr": Output()}
         self._pipes: dict[int, Output] = {}
         self._selector = selectors.DefaultSelector()
         self._status: int | None = None
+        self._namespace = job.level == "pid_namespace"
         self._selector.register(0, selectors.EVENT_READ)
-        self._wake = _signals_to_pipe()
+        self._wake = _signals_to_pipe(() if self._namespace else _ASKED_TO_STOP)
         self._selector.register(self._wake, selectors.EVENT_READ)
         writing = []
         for output in self._outputs.values():
@@ -80,7 +86,8 @@ class Watch:
         self._worker = os.fork()
         if self._worker == 0:
             self._selector.close()
-            _become_worker(job, init, writing, [self._wake, *self._pipes], (values_file, arrays_at, findings_file))
+            files, ours = (values_file, arrays_at, findings_file), [self._wake, *self._pipes]
+            _become_worker(job, init, writing, ours, files, own_processes)
         for descriptor in (*writing, values_file):
             os.close(descriptor)
 
@@ -98,7 +105,7 @@ class Watch:
                     return "stopped"
             if self._collect():
                 return "exit"
-            if time.monotonic() - counted > _COUNT_SECONDS:
+            if self._counts and time.monotonic() - counted > _COUNT_SECONDS:
                 counted = time.monotonic()
                 # the kernel's own bound counts the whole user, and never binds root
                 if sum(processes.descendants(os.getpid()).values()) > self._job.limits.processes:
@@ -132,7 +139,10 @@ class Watch:
     def finish(self) -> dict[str, object]:
         """End everything below this process, and report."""
         until = time.monotonic() + _KILL_SECONDS
-        processes.end_below(self._worker, until)
+        if self._namespace:
+            processes.end_namespace(until)
+        else:
+            processes.end_below(self._worker, until)
         for reader in self._pipes:
             # nobody is left to write, so this ends; unless someone could not be ended
             while self._drain(reader) and time.monotonic() < until:
@@ -141,20 +151,22 @@ class Watch:
         return {"status": self._status, **texts}
 
 
-def _signals_to_pipe() -> int:
+def _signals_to_pipe(requests: tuple[signal.Signals, ...]) -> int:
     """Let the end of a child, and a request to stop, wake the selector; what the caller had blocked or ignored is undone."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, *_ASKED_TO_STOP):
+    for number in _ASKED_TO_STOP:
+        signal.signal(number, signal.SIG_IGN)  # as the first process of a namespace, from whom only others ask
+    for number in (signal.SIGCHLD, *requests):
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     return reader
 
 
 def _become_worker(
-    job: wire.Job, init: int, writing: list[int], ours: list[int], files: tuple[int, int, int]
+    job: wire.Job, init: int, writing: list[int], ours: list[int], files: tuple[int, int, int], own_processes: bool
 ) -> NoReturn:
     """In the child: let go of what is the init's, and run the program."""
     values_file, arrays_at, findings_file = files
@@ -175,6 +187,12 @@ def _become_worker(
         from openvlharness_adapters.executor import worker  # numpy is for the worker alone
 
         worker.limit(job.limits, tasks)
+        if job.level == "signal_scope":
+            landlock.scope_signals()
+        elif job.level == "pid_namespace" and os.geteuid() != 0:
+            kernel.drop_capabilities()  # those of the user namespace that was needed to get here
+        if job.sandboxed:
+            sandbox.enter(job.directory, own_processes=own_processes)
         worker.main(job, arrays_at, values_file, findings_file)
     except BaseException:  # noqa: BLE001  nothing may run on into the init's part; the caller reads this on stderr
         traceback.print_exc()
@@ -188,15 +206,44 @@ def main() -> None:
     values_file, findings_file = map(int, sys.argv[1:3])
     for descriptor in (values_file, findings_file):
         os.set_inheritable(descriptor, False)
+    processes.adopt_orphans()
+    carry_out(values_file, findings_file)
+    os._exit(0)
+
+
+def carry_out(
+    values_file: int,
+    findings_file: int,
+    *,
+    own_processes: bool = False,
+    counts: bool = True,
+    caller_removes: bool = False,
+) -> None:
+    """Be the init of one run to its end; stdin is the request to stop, stdout takes the report.
+
+    Args:
+        values_file: the job.
+        findings_file: what the worker leaves.
+        own_processes: whether `/proc` shows this run alone.
+        counts: whether this process sees to the number of processes, which the kernel does otherwise.
+        caller_removes: the working directory goes once the caller has had the time for it, or has ended.
+    """
     os.umask(0o077)
     job, arrays_at = wire.read_job(values_file)
-    processes.adopt_orphans()
-    watch = Watch(job, values_file, arrays_at, findings_file)
+    watch = Watch(job, values_file, arrays_at, findings_file, own_processes=own_processes, counts=counts)
     ended = watch.follow()
     report = watch.finish()
     with suppress(BrokenPipeError):  # the caller is gone
         sys.stdout.write(json.dumps({"ended": ended, **report}))
         sys.stdout.flush()
     os.close(1)
+    if caller_removes:
+        _wait_for_the_end_of(0)
     workdir.remove_tree(job.directory)
-    os._exit(0)
+
+
+def _wait_for_the_end_of(pipe: int) -> None:
+    """Until nobody can write to it; but not for ever, since a process that forked meanwhile may hold it open."""
+    until = time.monotonic() + _CALLER_SECONDS
+    while (left := until - time.monotonic()) > 0 and select.select([pipe], [], [], left)[0] and os.read(pipe, 16):
+        continue

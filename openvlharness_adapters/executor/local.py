@@ -17,9 +17,12 @@ from contextlib import suppress
 import attrs
 
 from openvlharness_adapters.executor import wire
-from openvlharness_adapters.executor.run import BACKEND, Run
+from openvlharness_adapters.executor.run import Run
+from openvlharness_adapters.executor.starting import Starting
 from openvlharness_core.errors import BackendUnavailableError
 from openvlharness_core.results import Outcome
+
+BACKEND = "python_executor_local"
 
 
 def _positive_integer(_: object, field: attrs.Attribute[int], value: object) -> None:
@@ -48,12 +51,20 @@ class LocalExecutor:
         memory_bytes: address space of each process.
         file_bytes: size of each file it writes.
         processes: processes and threads of one run.
+        kill_level: what must hold a run's processes, and is used; `None` takes the firmest that this machine offers.
     """
 
     timeout_seconds: float = attrs.field(default=30.0, validator=_positive_seconds)
     memory_bytes: int = attrs.field(default=4 * 1024**3, validator=_positive_integer)
     file_bytes: int = attrs.field(default=256 * 1024**2, validator=_positive_integer)
     processes: int = attrs.field(default=301, validator=_positive_integer)
+    kill_level: wire.KillLevel | None = attrs.field(
+        default="subreaper", validator=attrs.validators.optional(attrs.validators.in_(wire.KILL_LEVELS))
+    )
+
+    @property
+    def _starting(self) -> Starting:
+        return Starting(backend=BACKEND, kill_level=self.kill_level)
 
     async def run(self, program: str, values: Mapping[str, object], deadline_seconds: float | None = None) -> Outcome:
         """Run `program` with the entries of `values` as global variables and say what came of it.
@@ -71,10 +82,13 @@ class LocalExecutor:
             "deadline_seconds", self.timeout_seconds if deadline_seconds is None else deadline_seconds
         )
         limits = wire.Limits(self.memory_bytes, self.file_bytes, self.processes)
+        starting = self._starting
         try:
-            run = Run(program=program, values=values, started=started, seconds=seconds, limits=limits)
+            run = Run(
+                program=program, values=values, started=started, seconds=seconds, limits=limits, starting=starting
+            )
         except OSError as fault:
-            raise BackendUnavailableError(BACKEND, f"no pipe to a process: {fault}") from fault
+            raise BackendUnavailableError(starting.backend, f"no pipe to a process: {fault}") from fault
         return await _in_thread(run)
 
 
@@ -93,10 +107,10 @@ async def _in_thread(run: Run) -> Outcome:
             loop.call_soon_threadsafe(settle)
 
     try:
-        threading.Thread(target=work, name=BACKEND, daemon=True).start()
+        threading.Thread(target=work, name=run.backend, daemon=True).start()
     except RuntimeError as fault:
         run.close()
-        raise BackendUnavailableError(BACKEND, f"no thread to wait in: {fault}") from fault
+        raise BackendUnavailableError(run.backend, f"no thread to wait in: {fault}") from fault
     try:
         await asyncio.wait((done,))
     except asyncio.CancelledError:

@@ -7,34 +7,24 @@ gone when the init has no child left. Elsewhere only the program's own process g
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
-import sys
 import time
 from contextlib import suppress
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+from openvlharness_adapters.executor import kernel
+
 _PAUSE_SECONDS = 0.002
-
-
-def _prctl(option: int, argument: int) -> None:
-    if sys.platform == "linux":
-        library = ctypes.CDLL(None, use_errno=True)
-        if library.prctl(option, ctypes.c_ulong(argument), 0, 0, 0) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, f"prctl {option}: {os.strerror(number)}")
 
 
 def adopt_orphans() -> None:
     """Make this process the parent of every descendant whose own parent ends."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with(parent: int) -> None:
     """Be killed when `parent`, the process that forked this one, ends; also if it has ended already."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -127,6 +117,21 @@ def end_below(group: int, until: float) -> bool:
         if time.monotonic() > until:
             return False
         time.sleep(_PAUSE_SECONDS)
+
+
+def end_namespace(until: float) -> bool:
+    """For an init that is the first process of a namespace: end all others in it; say whether nothing is left by `until`."""
+    while True:
+        with suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass  # one more collected
+        except ChildProcessError:
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE_SECONDS / 4)
 
 
 def end_run(init: int, mark: str, until: float) -> bool:

@@ -5,72 +5,33 @@ The init keeps the deadline; this side keeps a later one, for the case that a pr
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 import json
 import logging
 import math
 import os
-import secrets
 import select
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from typing import BinaryIO
 
 import attrs
 
-from openvlharness_adapters.executor import processes, values, wire, workdir
+from openvlharness_adapters.executor import values, wire, workdir
+from openvlharness_adapters.executor.launching import Launch, nameless, not_prepared
+from openvlharness_adapters.executor.starting import Starting
 from openvlharness_core.errors import BackendUnavailableError
 from openvlharness_core.results import Outcome
-from openvlharness_core.texts import clean_text, excerpt
+from openvlharness_core.texts import clean_text
 
-BACKEND = "python_executor_local"
-
-_START = "import sys; sys.path += sys.argv[3:]; from openvlharness_adapters.executor.init import main; main()"
-_IMPORTABLE = ("openvlharness_adapters", "openvlharness_core", "attr", "attrs", "numpy", "PIL")
 _OVERDUE_SECONDS = 0.3
-_END_SECONDS = 0.15
 _MAX_REPORT_BYTES = 2 * 1024 * 1024  # two texts of 64 KiB, six bytes a character at worst
 _READ_BYTES = 64 * 1024
 
 _log = logging.getLogger(__name__)
-
-
-@functools.cache
-def _importable() -> tuple[str, ...]:
-    """The folders that hold the packages a program may import beside the standard library."""
-    folders: dict[str, None] = {}
-    for name in _IMPORTABLE:
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.submodule_search_locations:
-            folders[os.path.dirname(os.path.abspath(next(iter(spec.submodule_search_locations))))] = None
-    return tuple(folders)
-
-
-def _environment(directory: str, mark: str) -> dict[str, str]:
-    """All that a program sees of an environment; `mark` is how what it starts is found again."""
-    threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-    return {
-        "PATH": os.defpath,
-        "LANG": "C.UTF-8",
-        "HOME": directory,
-        "TMPDIR": directory,
-        "OPENVLHARNESS_RUN": mark,
-        **dict.fromkeys(threads, "1"),
-    }
-
-
-def _nameless(stack: ExitStack, purpose: str) -> BinaryIO:
-    """A file in memory where there is such a thing, else one that is deleted already."""
-    if sys.platform == "linux":
-        return stack.enter_context(open(os.memfd_create(f"openvlharness-{purpose}"), "w+b"))
-    return stack.enter_context(tempfile.TemporaryFile())
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -82,9 +43,14 @@ class Run:
     started: float
     seconds: float
     limits: wire.Limits
-    _mark: str = attrs.field(factory=lambda: secrets.token_hex(16), init=False)
+    starting: Starting
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _pipe: tuple[int, int] | None = attrs.field(factory=os.pipe, init=False)
+
+    @property
+    def backend(self) -> str:
+        """The executor's name."""
+        return self.starting.backend
 
     @property
     def deadline(self) -> float:
@@ -115,7 +81,7 @@ class Run:
             with ExitStack() as stack:
                 return self._execute(stack)
         except OSError as fault:
-            raise BackendUnavailableError(BACKEND, f"no process: {fault}") from fault
+            raise BackendUnavailableError(self.backend, f"no process: {fault}") from fault
         finally:
             self.close()
 
@@ -123,46 +89,42 @@ class Run:
         structure, arrays = values.pack(self.values)
         directory = tempfile.mkdtemp(prefix="openvlharness-run-")
         stack.callback(_remove, directory)
-        given, found, notes = (_nameless(stack, purpose) for purpose in ("values", "findings", "notes"))
-        job = wire.Job(clean_text(self.program), structure, directory, self.deadline, self.limits)
+        given, found = (nameless(stack, purpose) for purpose in ("values", "findings"))
+        level = self.starting.level(self.deadline)
+        job = wire.Job(
+            clean_text(self.program), structure, directory, self.deadline, self.limits, level, self.starting.sandboxed
+        )
         wire.write_job(given, job, arrays)
-        init = self._start(given.fileno(), found.fileno(), notes.fileno(), directory)
+        os.ftruncate(found.fileno(), wire.FINDINGS_BYTES)
+        _seal(given.fileno(), written=True)
+        _seal(found.fileno(), written=False)
+        assert self._pipe is not None, "a run is executed once"
+        launch = Launch(
+            backend=self.backend,
+            directory=directory,
+            deadline=self.deadline,
+            given=given.fileno(),
+            found=found.fileno(),
+            stopped=self._pipe[0],
+        )
+        running = self.starting.start(launch, level, stack)
         report = None
         try:
-            report = self._report(init)
+            report = self._report(running.channel)
         finally:
-            self._end(init, reported=report is not None)
+            running.end(reported=report is not None)
         findings, damage = _findings(found.fileno())
         if not findings.started:
             if report is None and time.monotonic() < self.deadline:
-                notes.seek(0)
-                raise _not_prepared(notes.read().decode("utf-8", "replace"))
+                raise not_prepared(self.backend, running.notes())
             if report is not None and report.ended == "exit":
-                raise _not_prepared(report.stderr)
-        return self._outcome(report or _Report(ended="nothing"), findings, damage)
+                raise not_prepared(self.backend, report.stderr)
+        return self._outcome(report or _Report(ended="nothing"), findings, damage, running.level)
 
-    def _start(self, given: int, found: int, notes: int, directory: str) -> subprocess.Popen[bytes]:
-        if not sys.executable:
-            raise BackendUnavailableError(
-                BACKEND, "this process does not know its interpreter (sys.executable is empty)"
-            )
-        assert self._pipe is not None, "a run is executed once"
-        return subprocess.Popen(  # noqa: S603  our own interpreter and text
-            [sys.executable, "-I", "-S", "-X", "utf8", "-c", _START, str(given), str(found), *_importable()],
-            stdin=self._pipe[0],
-            stdout=subprocess.PIPE,
-            stderr=notes,
-            pass_fds=(given, found),
-            env=_environment(directory, self._mark),
-            cwd="/",
-            start_new_session=True,
-        )
-
-    def _report(self, init: subprocess.Popen[bytes]) -> _Report | None:
+    def _report(self, reader: int) -> _Report | None:
         """What the init says at its end; `None` when it says nothing, or not in time."""
-        assert init.stdout is not None
         assert self._pipe is not None
-        reader, stopped = init.stdout.fileno(), self._pipe[0]
+        stopped = self._pipe[0]
         poll = select.poll()
         poll.register(reader, select.POLLIN)
         poll.register(stopped, select.POLLIN)
@@ -179,19 +141,7 @@ class Run:
                     return _Report.read(data)
         return None
 
-    def _end(self, init: subprocess.Popen[bytes], *, reported: bool) -> None:
-        """Nothing of the run stays; an init that reported has seen to that, and only has to leave."""
-        assert init.stdout is not None
-        init.stdout.close()
-        if reported:
-            with suppress(subprocess.TimeoutExpired):
-                init.wait(timeout=_END_SECONDS)
-                return
-        if not processes.end_run(init.pid, self._mark, time.monotonic() + _END_SECONDS):
-            _log.warning("processes of a program could not be ended; they carry OPENVLHARNESS_RUN=%s", self._mark)
-        init.wait()
-
-    def _outcome(self, report: _Report, findings: wire.Findings, damage: str | None) -> Outcome:
+    def _outcome(self, report: _Report, findings: wire.Findings, damage: str | None, level: wire.KillLevel) -> Outcome:
         done = report.ended == "exit" and findings.done and damage is None
         timed_out = report.ended == "deadline" or (report.ended == "nothing" and time.monotonic() >= self.deadline)
         return Outcome(
@@ -202,6 +152,7 @@ class Run:
             error=findings.error if done else self._why(report, timed_out, damage),
             timed_out=timed_out,
             seconds=time.monotonic() - self.started,
+            kill_level=level,
         )
 
     def _why(self, report: _Report, timed_out: bool, damage: str | None) -> str:
@@ -259,12 +210,15 @@ def _status(status: int | None) -> str:
     return f"by signal {-code}"
 
 
-def _not_prepared(notes: str) -> BackendUnavailableError:
-    lines = [line for line in notes.splitlines() if line.strip()]
-    reason = excerpt(lines[-1], 500) if lines else "no reason given"
-    return BackendUnavailableError(BACKEND, f"the run could not be prepared: {reason}")
-
-
 def _remove(directory: str) -> None:
     if not workdir.remove_tree(directory):
         _log.warning("%s could not be removed", directory)
+
+
+def _seal(descriptor: int, *, written: bool) -> None:
+    """Fix the size of a file in memory, and its bytes once they are all `written`, for whoever else holds it open."""
+    if sys.platform == "linux":
+        import fcntl
+
+        seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | (fcntl.F_SEAL_WRITE if written else 0) | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from json import dumps, loads  # by name: a program may have replaced what the module holds
-from typing import BinaryIO, NamedTuple
+from mmap import mmap
+from typing import BinaryIO, Literal, NamedTuple, get_args
 
 from openvlharness_core.texts import clean_text
 
@@ -25,8 +26,14 @@ MAX_IMAGE_BYTES = 4 * 1024 * 1024
 MAX_HEADER_BYTES = 1024 * 1024
 """Of the header that comes back: 40 previews of 400 characters, twelve bytes each at worst, fit several times."""
 
+KillLevel = Literal["pid_namespace", "signal_scope", "subreaper"]
+"""What keeps a program from escaping the end of its run, the strongest first."""
+KILL_LEVELS: tuple[KillLevel, ...] = get_args(KillLevel)
+
 _STARTED, _DONE = b"S", b"D"
 _OUT_HEADER_AT = 16
+FINDINGS_BYTES = _OUT_HEADER_AT + MAX_HEADER_BYTES + MAX_IMAGES * MAX_IMAGE_BYTES
+"""Size of the file out; what is never written of it takes no room."""
 
 
 class Limits(NamedTuple):
@@ -46,6 +53,8 @@ class Job(NamedTuple):
         directory: where it runs; empty, and gone afterwards.
         deadline: when it must be over, on the machine's monotonic clock.
         limits: what it may take.
+        level: what holds its processes.
+        sandboxed: whether it is bound to its directory.
     """
 
     program: str
@@ -53,6 +62,8 @@ class Job(NamedTuple):
     directory: str
     deadline: float
     limits: Limits
+    level: KillLevel = "subreaper"
+    sandboxed: bool = False
 
 
 class Findings(NamedTuple):
@@ -124,13 +135,18 @@ def _read(descriptor: int, position: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def mark_started(descriptor: int) -> None:
+def open_findings(descriptor: int) -> mmap:
+    """The file out, of `FINDINGS_BYTES`, as memory: no descriptor is left for a program to close."""
+    return mmap(descriptor, FINDINGS_BYTES)
+
+
+def mark_started(file: mmap) -> None:
     """Say that everything is ready and the program comes next."""
-    os.pwrite(descriptor, _STARTED, 0)
+    file[:1] = _STARTED
 
 
 def write_findings(
-    descriptor: int, error: str | None, variables: Mapping[str, str], images: Sequence[tuple[str, bytes]]
+    file: mmap, error: str | None, variables: Mapping[str, str], images: Sequence[tuple[str, bytes]]
 ) -> None:
     """Write what a run left behind; the mark that makes it count comes last."""
     listed: list[list[object]] = []
@@ -140,12 +156,11 @@ def write_findings(
         listed.append([name, at, len(data)])
         at += len(data)
     encoded = dumps(header).encode("ascii")
-    with open(descriptor, "wb", closefd=False) as file:
-        file.seek(8)
-        file.write(len(encoded).to_bytes(8, "little") + encoded)
-        for _, data in images:
-            file.write(data)
-    os.pwrite(descriptor, _DONE, 0)
+    file.seek(8)
+    file.write(len(encoded).to_bytes(8, "little") + encoded)
+    for _, data in images:
+        file.write(data)
+    file[:1] = _DONE
 
 
 def read_findings(descriptor: int) -> Findings:

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from mmap import mmap
 from types import ModuleType
 from typing import NoReturn
 
@@ -33,18 +34,20 @@ def main(job: wire.Job, arrays_at: int, values_file: int, findings_file: int) ->
     """Run the program of `job`, write what it left to `findings_file`, and end the process."""
     here = os.getpid()
     _open_streams()
+    findings = wire.open_findings(findings_file)
+    os.close(findings_file)
     given = values.unpack(job.structure, values_file, arrays_at, os.fstat(values_file).st_size)
     os.close(values_file)
     module = _main_module(job.program, given)
     names = module.__dict__
     before = {name: (names[name], previews.preview(names[name], job.deadline)) for name in given}
-    wire.mark_started(findings_file)
+    wire.mark_started(findings)
     error = execute(job.program, module)
     if os.getpid() != here:  # the program forked, and this is its child running on behind it
         _flush()
         os._exit(0 if error is None else 1)
     _widen_limits()
-    _report(job, names, before, error, findings_file)
+    _report(job, names, before, error, findings)
     os._exit(0)
 
 
@@ -133,7 +136,7 @@ def _report(
     names: dict[str, object],
     before: dict[str, tuple[object, str]],
     error: str | None,
-    findings_file: int,
+    findings: mmap,
 ) -> None:
     shown: dict[str, str] = {}
     images: list[tuple[str, bytes]] = []
@@ -145,7 +148,7 @@ def _report(
         _say([f"what the program left could not be collected in full: {type(fault).__name__}"])
         names.clear()
     _flush()
-    wire.write_findings(findings_file, error, shown, images)
+    wire.write_findings(findings, error, shown, images)
 
 
 def _say(lines: Iterable[str]) -> None:

@@ -20,6 +20,7 @@ _WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8 "
 @pytest.fixture
 def file() -> Iterator[BinaryIO]:
     with tempfile.TemporaryFile() as opened:
+        opened.truncate(wire.FINDINGS_BYTES)
         yield opened
 
 
@@ -32,14 +33,14 @@ def _written(file: BinaryIO, header: object, rest: bytes = b"") -> int:
 
 def test_findings_come_through(file: BinaryIO) -> None:
     images = [("a.png", _PNG), ("b", b"\xff\xd8\xff\xe0"), ("c.webp", _WEBP)]
-    wire.write_findings(file.fileno(), "why", {"x": "1", "é": "2"}, images)
+    wire.write_findings(wire.open_findings(file.fileno()), "why", {"x": "1", "é": "2"}, images)
     expected = wire.Findings(True, True, "why", {"x": "1", "é": "2"}, tuple(images))
     assert wire.read_findings(file.fileno()) == expected
 
 
 def test_how_far_a_run_came(file: BinaryIO) -> None:
     assert wire.read_findings(file.fileno()) == wire.Findings(started=False)
-    wire.mark_started(file.fileno())
+    wire.mark_started(wire.open_findings(file.fileno()))
     assert wire.read_findings(file.fileno()) == wire.Findings(started=True)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from contracts.ports.code_executor import ended_in_time
-from openvlharness_adapters.executor import run as run_module
+from openvlharness_adapters.executor import local as local_module
 from openvlharness_adapters.executor.local import LocalExecutor
 from openvlharness_core.errors import BackendUnavailableError
 from tests.unit.adapters.executor.leaks import children, folder_holds, open_files, processes_named, tag
@@ -216,7 +216,7 @@ async def test_a_coroutine_that_is_closed_ends_its_run(executor: LocalExecutor) 
     """As happens to a task whose loop is gone: nobody can wait then, but the processes go."""
     coroutine = executor.run("while True: pass", {}, LONG_SECONDS)
     coroutine.send(None)
-    [waiting] = [thread for thread in threading.enumerate() if thread.name == run_module.BACKEND]
+    [waiting] = [thread for thread in threading.enumerate() if thread.name == local_module.BACKEND]
     coroutine.close()
     await asyncio.to_thread(waiting.join, 10)
     assert not waiting.is_alive()
