@@ -98,7 +98,9 @@ def depth_backend(settings: Settings, remotes: Remotes, offload: Offload) -> Dep
     plugin: DepthBackend | None = find_plugin(settings, "depth")
     if plugin is None:
         name = selected_name(settings, "depth") or "nothing"
-        raise ConfigurationError([Fault(key="capabilities.tools.depth.backend", expected="a raw server's or a plug-in", got=name)])
+        raise ConfigurationError(
+            [Fault(key="capabilities.tools.depth.backend", expected="a raw server's or a plug-in", got=name)]
+        )
     return plugin
 
 
