@@ -115,9 +115,8 @@ def _covers(fit: Fit, region: Region, tolerance: Tolerance) -> bool:
     """Whether model and region are alike in area, so that no part of the model lacks points."""
     cv2 = opencv()
     area = abs(float(cv2.contourArea(fit.corners.astype(np.float32))))
-    outline = region.outline.astype(np.float32)
-    seen = float(cv2.contourArea(outline))
-    return abs(area - seen) <= 0.03 * seen + 0.3 * tolerance.unit * float(cv2.arcLength(outline, True))
+    seen = float(cv2.contourArea(region.outline.astype(np.float32)))
+    return abs(area - seen) <= 0.03 * seen + 0.3 * tolerance.unit * region.perimeter
 
 
 def _sides(fit: Fit, points: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

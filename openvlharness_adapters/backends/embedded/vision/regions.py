@@ -83,6 +83,11 @@ class Region:
         return math.sqrt(self.area)
 
     @cached_property
+    def perimeter(self) -> float:
+        """Length of its outline, in working pixels."""
+        return float(opencv().arcLength(self.outline.astype(np.float32), True))
+
+    @cached_property
     def half_width(self) -> float:
         """Radius of the largest circle in it."""
         return float(self.depth.max())

@@ -179,8 +179,13 @@ class _Reader:
         rim = rim_of(region, self.segments.labels, self.ground, self.working, around[label])
         if rim.is_border:
             self.segments.labels[rim.box][rim.own] = label
-        further = rim.reach + unit if rim.is_border else max(0.0, rim.reach - unit)
-        return attrs.evolve(thing, most=max(thing.most, (region.size + 2 * further) ** 2))
+        if rim.is_border:
+            further = rim.reach + unit
+        else:  # a border no wider than a blur is hardly told from one
+            further = rim.reach if rim.reach > unit else 0.0
+        # Along its outline, or along a square's of its area: the same border makes more of a star than of a disc.
+        most = region.area + max(region.perimeter, 4 * region.size) * further + 4 * further**2
+        return attrs.evolve(thing, most=max(thing.most, most))
 
     def _level_around(self, label: int) -> NDArray[np.float64]:
         """RGB of what a region touches most, a little way off its outline."""

@@ -40,3 +40,12 @@ def test_a_border_that_looks_like_a_blurred_edge_counts_for_the_size() -> None:
     (box,) = detections_of(scene, ShapeQuery(colour="orange"), shown.pixels).boxes_xyxy_px.tolist()
     rows, columns = np.nonzero(orange.mask)
     assert box == pytest.approx([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1], abs=1.5)
+
+
+def test_a_narrow_border_may_make_the_smaller_of_two_stars_the_larger() -> None:
+    """Grey between orange and blue is taken for a blur of two pixels; along a star's long outline those are a fifth."""
+    scene = scene_of(layout("bordered", 30065).pixels)
+    for extreme in ("largest", "smallest"):
+        query = understood_query(f"{extreme} star")
+        assert isinstance(query, ShapeQuery)
+        assert matched(scene, query)[1]
