@@ -177,12 +177,10 @@ class _Reader:
         label = thing.labels[0]
         region, unit = self.regions[label], self.working.unit
         rim = rim_of(region, self.segments.labels, self.ground, self.working, around[label])
+        further = rim.reach if rim.reach > unit else 0.0  # a border no wider than a blur is hardly told from one
         if rim.is_border:
             self.segments.labels[rim.box][rim.own] = label
-        if rim.is_border:
             further = rim.reach + unit
-        else:  # a border no wider than a blur is hardly told from one
-            further = rim.reach if rim.reach > unit else 0.0
         # Along its outline, or along a square's of its area: the same border makes more of a star than of a disc.
         most = region.area + max(region.perimeter, 4 * region.size) * further + 4 * further**2
         return attrs.evolve(thing, most=max(thing.most, most))
