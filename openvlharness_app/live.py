@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
@@ -20,6 +19,7 @@ from openvlharness_app.building.auxiliary import auxiliary_model, auxiliary_serv
 from openvlharness_app.building.models import chat_model, coding_service, profile_of, protocol_of
 from openvlharness_app.building.services import HttpClient
 from openvlharness_app.faults import ConfigurationError
+from openvlharness_app.search_variables import KEY, KEY_FILE, search_key
 from openvlharness_app.settings import Settings
 from openvlharness_core import Clock, ModelError, ModelProfile, ModelRequest, UserMessage
 
@@ -32,7 +32,6 @@ PATIENCE_SECONDS = 20.0
 _SHORT_TOKENS = 16  # the least that the Responses protocol takes
 _NO_LIST = frozenset({400, 404, 405, 410, 501})
 _REFUSED_KEY = frozenset({401, 403})
-_KEY, _KEY_FILE = "SERPER_API_KEY", "SERPER_API_KEY_FILE"
 _OPENAI_BACKENDS = frozenset({"ocr", "deepseek_ocr"})
 
 
@@ -201,8 +200,8 @@ class Asker:
         )
 
     async def _search_key(self) -> ServiceState:
-        ok, detail = _find_search_key(self.environment)
-        return ServiceState(service=_KEY, roles=("search key",), address=None, ok=ok, detail=detail)
+        ok, detail = _key_state(self.environment)
+        return ServiceState(service=KEY, roles=("search key",), address=None, ok=ok, detail=detail)
 
     async def _probe(self, url: str, key: str | None) -> Probe:
         from openvlharness_adapters.models.probing import probe
@@ -210,15 +209,10 @@ class Asker:
         return await probe(self.client, url, key=key, clock=self.clock, timeout_seconds=self.timeout_seconds)
 
 
-def _find_search_key(environment: Mapping[str, str]) -> tuple[bool, str]:
-    """Whether there is a key, which only the search service itself could judge; the variable wins over the file."""
-    if environment.get(_KEY, "").strip():
-        return True, "is set"
-    file = environment.get(_KEY_FILE, "").strip()
-    if not file:
-        return False, f"expected a key in it, or a file with one in {_KEY_FILE}; neither is set"
+def _key_state(environment: Mapping[str, str]) -> tuple[bool, str]:
+    """Whether building would find a key that it can send; only the search service itself could judge the key."""
     try:
-        found = bool(Path(file).read_text(encoding="utf-8", errors="replace").strip())
-    except OSError as error:
-        return False, f"{_KEY_FILE} names {file}, which cannot be read: {error.strerror or type(error).__name__}"
-    return found, f"{_KEY_FILE} names {file}, which {'holds one' if found else 'is blank'}"
+        search_key(environment)
+    except ConfigurationError as error:
+        return False, str(error)
+    return True, "is set" if environment.get(KEY, "").strip() else f"{KEY_FILE} names a file that holds one"

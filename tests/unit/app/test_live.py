@@ -15,7 +15,9 @@ from click.testing import CliRunner
 from openvlharness_adapters.http.connections import open_client
 from openvlharness_adapters.http.proxies import ProxySettings
 from openvlharness_app.cli.main import cli
+from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.live import Asker, ServiceState
+from openvlharness_app.search_variables import search_key
 from openvlharness_core.testing import FakeClock
 from tests.support.chat_server import ChatServer, Hang, Respond, says
 from tests.support.service_server import ServiceServer, keyed, listing
@@ -286,15 +288,19 @@ async def test_replicas_of_an_ocr_server_are_asked_one_by_one(pages: dict[str, A
 
 
 async def test_the_search_key(tmp_path: Path) -> None:
-    blank, full = tmp_path / "blank", tmp_path / "full"
+    blank, full, inner = tmp_path / "blank", tmp_path / "full", tmp_path / "inner"
     blank.write_text(" \n", encoding="utf-8")
     full.write_text(f"{OTHER}\n", encoding="utf-8")
+    inner.write_text(f"{OTHER}\n{OTHER}\n", encoding="utf-8")
     tree = _paper("http://127.0.0.1:9", ("services.client", {}))
     cases: list[tuple[dict[str, str], bool, str]] = [
-        ({}, False, "neither is set"),
-        ({"SERPER_API_KEY": " "}, False, "neither is set"),
+        ({}, False, "got neither"),
+        ({"SERPER_API_KEY": " "}, False, "got neither"),
+        ({"SERPER_API_KEY": f"{CANARY}\n"}, False, "control character"),
+        ({"SERPER_API_KEY": f"{CANARY}ü"}, False, "printable ASCII"),
         ({"SERPER_API_KEY": CANARY}, True, "is set"),
         ({"SERPER_API_KEY_FILE": str(full)}, True, "holds one"),
+        ({"SERPER_API_KEY_FILE": str(inner)}, False, "control character"),
         ({"SERPER_API_KEY_FILE": str(blank)}, False, "is blank"),
         ({"SERPER_API_KEY_FILE": str(tmp_path / "none")}, False, "cannot be read"),
     ]
@@ -302,6 +308,13 @@ async def test_the_search_key(tmp_path: Path) -> None:
         states = await _states(tree, environment=environment, **dict.fromkeys(VARIABLES, "http://127.0.0.1:9"))
         assert states["SERPER_API_KEY"].ok is ok
         assert words in states["SERPER_API_KEY"].detail
+        assert CANARY not in states["SERPER_API_KEY"].detail
+        # what building says of the same variables
+        if ok:
+            search_key(environment)
+        else:
+            with pytest.raises(ConfigurationError):
+                search_key(environment)
 
 
 async def test_an_auxiliary_model_of_another_protocol_is_refused_unasked() -> None:
