@@ -35,7 +35,10 @@ def command() -> None:
 @index_option
 @json_option
 def add(paths: tuple[str, ...], index: str, as_json: bool) -> None:
-    """Add files and folders: text, Markdown, HTML, PDF, pictures. A path added before is brought up to date."""
+    """Add files and folders: text, Markdown, HTML, PDF, pictures. A path added before is brought up to date.
+
+    Ends with 1 if nothing of them could be indexed, with 0 if only some files were left out.
+    """
     from openvlharness_adapters.backends.embedded.corpus.building import build_index
     from openvlharness_adapters.imaging.thumbnails import Thumbnails
     from openvlharness_core import HarnessError
@@ -49,9 +52,11 @@ def add(paths: tuple[str, ...], index: str, as_json: bool) -> None:
         import attrs
 
         print_json({"index": index, **attrs.asdict(summary)})
-        return
-    _say(summary)
-    click.echo(f"{index}: {summary.documents} documents, {summary.pictures} pictures")
+    else:
+        _say(summary)
+        click.echo(f"{index}: {summary.documents} documents, {summary.pictures} pictures")
+    if summary.left_out and not summary.added + summary.changed + summary.unchanged:
+        raise SystemExit(1)
 
 
 @command.command("list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -55,6 +56,8 @@ _BLOCKS = frozenset(
     ]
 )
 _UNSEEN = frozenset(("script", "style", "noscript", "template", "svg"))
+_NO_LOG = logging.NullHandler()
+"""What is wrong with a PDF is told here; without a handler Python would also print pypdf's own lines to stderr."""
 _MARKDOWN_PICTURE = re.compile(r"!\[([^\]\n]{1,500})\]\(\s*<?([^)\s>]{1,500})>?[^)\n]{0,300}\)")
 _MARKDOWN_LINK = re.compile(r"\[([^\]\n]{1,500})\]\([^)\n]{1,800}\)")
 _MARKDOWN_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -221,7 +224,8 @@ def _pdf(data: bytes) -> ReadDocument:
     try:
         from pypdf import PdfReader
     except ImportError:
-        raise UnreadableDocumentError("reading PDF needs a package that is not installed: pip install pypdf") from None
+        raise UnreadableDocumentError("reading PDF needs pypdf: pip install 'openvlharness[embedded]'") from None
+    logging.getLogger("pypdf").addHandler(_NO_LOG)
     if len(data) > MOST_PDF_BYTES:
         raise UnreadableDocumentError(f"larger than {MOST_PDF_BYTES >> 20} MB")
     try:

@@ -180,7 +180,7 @@ def test_damaged_pictures_and_pdf_without_a_reader_are_said(
     (root / "page.pdf").write_bytes(b"%PDF-1.4")
     reasons = {entry.path: entry.reason for entry in _build(index, root).left_out}
     assert reasons["broken.png"].startswith("truncated PNG")
-    assert reasons["page.pdf"] == "reading PDF needs a package that is not installed: pip install pypdf"
+    assert reasons["page.pdf"] == "reading PDF needs pypdf: pip install 'openvlharness[embedded]'"
 
 
 def test_a_build_that_dies_leaves_the_old_index(root: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
