@@ -1,7 +1,9 @@
 """The container: one provider a port, named like it in snake case, every one of which may be overridden.
 
 ``container.ocr_backend.override(providers.Object(FakeOcr(...)))`` or simply ``container.ocr_backend.override(fake)``
-swaps one adapter; everything else stays as configured. The container gets finished, frozen settings.
+swaps one adapter; everything else stays as configured. Overriding the backend of a tool that `capabilities.tools` leaves out
+selects the tool, with its default deadline; the coding tool is selected only if both of its parts are overridden, and one part
+alone raises a ConfigurationError. Override before the agent is made. The container gets finished, frozen settings.
 """
 
 from __future__ import annotations

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import attrs
+from dependency_injector import providers
 
 from openvlharness_app.backend_settings import LocalExecutorSettings
 from openvlharness_app.building.models import generation_seconds
 from openvlharness_app.building.plugins import selected_name
 from openvlharness_app.building.remote import find_router_seconds
+from openvlharness_app.faults import ConfigurationError, Fault
 from openvlharness_app.settings import Settings
 from openvlharness_core import (
     CameraBackend,
@@ -45,7 +47,7 @@ DEFAULT_SECONDS = 300.0
 
 @attrs.frozen(kw_only=True)
 class Backends:
-    """How to get each backend; one that no selected tool needs is never made."""
+    """How to get each backend; one that no tool needs is never made."""
 
     zoom: Callable[[], ZoomBackend]
     ocr: Callable[[], OcrBackend]
@@ -61,14 +63,18 @@ class Backends:
 
 
 def toolset(settings: Settings, profile: ModelProfile, backends: Backends) -> Toolset:
-    """The selected capabilities."""
+    """The selected capabilities, and those whose backend a program put into the container: it would not be there for nothing.
+
+    Raises:
+        ConfigurationError: a part of the coding tool was put in, but the tool is not selected and its other part is missing.
+    """
     chosen = settings.capabilities.tools
     made: list[Capability] = []
-    if chosen.zoom is not None:
+    if chosen.zoom is not None or is_put_in(backends.zoom):
         made.append(ZoomCapability(backend=backends.zoom()))
-    if chosen.ocr is not None:
+    if chosen.ocr is not None or is_put_in(backends.ocr):
         made.append(OcrCapability(backend=backends.ocr(), timeout_seconds=_seconds(settings, "ocr")))
-    if chosen.grounding is not None:
+    if chosen.grounding is not None or is_put_in(backends.grounding):
         grounding = GroundingCapability(
             backend=backends.grounding(),
             renderer=backends.renderer(),
@@ -76,34 +82,49 @@ def toolset(settings: Settings, profile: ModelProfile, backends: Backends) -> To
             timeout_seconds=_seconds(settings, "grounding"),
         )
         made.append(grounding)
-    if chosen.depth is not None:
+    if chosen.depth is not None or is_put_in(backends.depth):
         seconds = _seconds(settings, "depth")
         made.append(DepthCapability(backend=backends.depth(), renderer=backends.renderer(), timeout_seconds=seconds))
-    if chosen.camera_pose is not None:
+    if chosen.camera_pose is not None or is_put_in(backends.camera):
         seconds = _seconds(settings, "camera_pose")
         made.append(
             CameraPoseCapability(backend=backends.camera(), renderer=backends.renderer(), timeout_seconds=seconds)
         )
     made += _seeking(settings, backends)
-    if chosen.coding is not None:
+    if chosen.coding is not None or _is_coding_put_in(backends):
         made.append(_coding(settings, backends))
     return Toolset(made)
+
+
+def is_put_in(backend: Callable[[], object]) -> bool:
+    """Whether a program swapped this backend in the container."""
+    return isinstance(backend, providers.Provider) and bool(backend.overridden)
+
+
+def _is_coding_put_in(backends: Backends) -> bool:
+    """Whether both parts were put in. One alone is refused: the other would run or write programs that nobody chose."""
+    put_in = [is_put_in(backends.generator), is_put_in(backends.executor)]
+    if any(put_in) and not all(put_in):
+        name, other = ("code_generator", "code_executor") if put_in[0] else ("code_executor", "code_generator")
+        expected = f"the coding tool, since {name} was overridden (or {other} overridden as well)"
+        raise ConfigurationError([Fault(key="capabilities.tools.coding", expected=expected, got="no such key")])
+    return all(put_in)
 
 
 def _seeking(settings: Settings, backends: Backends) -> list[Capability]:
     chosen, limit = settings.capabilities.tools, settings.memory.images_per_search
     made: list[Capability] = []
-    if chosen.text_search is not None:
+    if chosen.text_search is not None or is_put_in(backends.text_search):
         seconds = _seconds(settings, "text_search")
         made.append(
             TextSearchCapability(backend=backends.text_search(), images_per_search=limit, timeout_seconds=seconds)
         )
-    if chosen.image_search is not None:
+    if chosen.image_search is not None or is_put_in(backends.image_search):
         seconds = _seconds(settings, "image_search")
         made.append(
             ImageSearchCapability(backend=backends.image_search(), images_per_search=limit, timeout_seconds=seconds)
         )
-    if chosen.web_visit is not None:
+    if chosen.web_visit is not None or is_put_in(backends.pages):
         made.append(WebVisitCapability(backend=backends.pages(), timeout_seconds=_seconds(settings, "web_visit")))
     return made
 

@@ -7,11 +7,21 @@ from pathlib import Path
 import pytest
 
 from openvlharness_adapters.imaging.codec import PillowCodec
-from openvlharness_core import Question, Toolset
-from openvlharness_core.testing import InMemoryReportStore, RecordingTracer, WordCounter
+from openvlharness_app import build_container, load_preset, open_agent
+from openvlharness_app.faults import ConfigurationError
+from openvlharness_core import ImageInput, Question, Toolset
+from openvlharness_core.testing import (
+    FakeDepth,
+    InMemoryReportStore,
+    RecordingTracer,
+    ScriptedModel,
+    WordCounter,
+    calling,
+    saying,
+)
 from tests.support.chat_server import ChatServer, Recorded, Respond, Step, says
-from tests.unit.app.configurations import changed
-from tests.unit.app.wired import Seen, served, wired
+from tests.unit.app.configurations import changed, load, small
+from tests.unit.app.wired import Seen, red_square, served, wired
 from tests.unit.app.wiring_rows import MODEL, WITH_MINE, agent, tool
 
 
@@ -79,6 +89,59 @@ async def test_every_port_can_be_overridden(name: str) -> None:
     async with wired(served(), {}) as stage:
         getattr(stage.container, name).override(mine)
         assert _PLACES[name](stage) is mine
+
+
+_KEYS = {
+    "zoom_backend": "zoom",
+    "ocr_backend": "ocr",
+    "grounding_backend": "grounding",
+    "depth_backend": "depth",
+    "camera_backend": "camera_pose",
+    "text_search_backend": "text_search",
+    "image_search_backend": "image_search",
+    "page_backend": "web_visit",
+}
+
+
+@pytest.mark.parametrize("name", _KEYS)
+def test_overriding_the_backend_of_a_tool_that_is_not_selected_selects_the_tool(name: str) -> None:
+    container = build_container(load(small(), SERVER="http://127.0.0.1:9"))
+    before = {tool.key for tool in container.toolset()}
+    container.toolset.reset()
+    mine = object()
+    getattr(container, name).override(mine)
+    found = {tool.key: tool for tool in container.toolset()}
+    assert found.keys() == before | {_KEYS[name]}
+    assert found[_KEYS[name]].backend is mine  # type: ignore[attr-defined]
+
+
+async def test_a_depth_backend_of_ones_own_answers_under_the_embedded_preset() -> None:
+    container = build_container(load_preset("embedded"))
+    depth = FakeDepth()
+    container.depth_backend.override(depth)
+    script = [calling("Depth_Estimation_Tool", {"image_id": "input_image_1"}), saying("<answer>far</answer>")]
+    container.chat_model.override(ScriptedModel(script))
+    async with open_agent(container) as agent:
+        report = await agent.answer(Question("How far?", [ImageInput.from_bytes(red_square())]))
+    assert report.answer == "far"
+    assert depth.calls == 1
+
+
+def test_the_coding_tool_is_selected_by_both_of_its_parts_and_refused_with_one() -> None:
+    generator, executor = object(), object()
+    container = build_container(load(small(), SERVER="http://127.0.0.1:9"))
+    container.code_executor.override(executor)
+    with pytest.raises(
+        ConfigurationError, match=r"^capabilities\.tools\.coding: expected .* code_executor was overridden"
+    ):
+        container.toolset()
+    container.code_generator.override(generator)
+    (coding,) = [tool for tool in container.toolset() if tool.key == "coding"]
+    assert (coding.generator, coding.executor) == (generator, executor)
+    container = build_container(load(small(), SERVER="http://127.0.0.1:9"))
+    container.code_generator.override(generator)
+    with pytest.raises(ConfigurationError, match="code_generator was overridden"):
+        container.toolset()
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
