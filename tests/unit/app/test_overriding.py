@@ -10,6 +10,7 @@ from openvlharness_adapters.imaging.codec import PillowCodec
 from openvlharness_app import build_container, load_preset, open_agent
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_core import ImageInput, Question, Toolset
+from openvlharness_core.capabilities.coding import CodingCapability
 from openvlharness_core.testing import (
     FakeDepth,
     InMemoryReportStore,
@@ -136,7 +137,8 @@ def test_the_coding_tool_is_selected_by_both_of_its_parts_and_refused_with_one()
     ):
         container.toolset()
     container.code_generator.override(generator)
-    (coding,) = [tool for tool in container.toolset() if tool.key == "coding"]
+    (coding,) = container.toolset()
+    assert isinstance(coding, CodingCapability)
     assert (coding.generator, coding.executor) == (generator, executor)
     container = build_container(load(small(), SERVER="http://127.0.0.1:9"))
     container.code_generator.override(generator)
