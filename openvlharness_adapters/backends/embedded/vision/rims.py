@@ -19,6 +19,7 @@ from openvlharness_adapters.backends.embedded.vision.working import Working
 
 _FARTHEST = 5.0  # picture pixels
 _BLUR = 1.5  # picture pixels beyond the outline that an edge takes without any border
+_BEYOND = 2.0  # picture pixels
 _NOT_YET_GROUND = 0.2  # of the contrast
 _LEAST_LEVELS = 14.0
 _SHARE = 0.4  # of the outline along which something has to be seen for it to be a rim
@@ -33,12 +34,15 @@ class Rim:
         box: rows and columns around the region.
         own: bool, within the box: its pixels.
         is_border: whether it is wider than a blurred edge.
+        area: working pixels that are not yet those of the ground, up to a little way beyond `reach`: some of a border
+            of a pixel and a half, where the distance is told in whole ones.
     """
 
     reach: float
     box: Box
     own: Mask
     is_border: bool
+    area: int
 
 
 def rim_of(
@@ -78,4 +82,5 @@ def rim_of(
             reach = float(near + step)
     own = np.zeros(part.shape, np.bool_)
     own[around] = (away <= reach) & (off | (away <= reach - step))
-    return Rim(reach=reach, box=box, own=own, is_border=reach > _BLUR * unit)
+    area = int(np.count_nonzero(off[away <= reach + _BEYOND * unit]))
+    return Rim(reach=reach, box=box, own=own, is_border=reach > _BLUR * unit, area=area)

@@ -42,10 +42,15 @@ def test_a_border_that_looks_like_a_blurred_edge_counts_for_the_size() -> None:
     assert box == pytest.approx([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1], abs=1.5)
 
 
-def test_a_narrow_border_may_make_the_smaller_of_two_stars_the_larger() -> None:
-    """Grey between orange and blue is taken for a blur of two pixels; along a star's long outline those are a fifth."""
-    scene = scene_of(layout("bordered", 30065).pixels)
-    for extreme in ("largest", "smallest"):
-        query = understood_query(f"{extreme} star")
-        assert isinstance(query, ShapeQuery)
-        assert matched(scene, query)[1]
+@pytest.mark.parametrize(
+    ("seed", "shape"),
+    [
+        (30065, "star"),  # grey between orange and blue, two pixels, along a star's long outline
+        (30232, "shape"),  # grey between orange and white, a pixel and a half, around a star of the size of a triangle
+    ],
+)
+def test_a_border_as_narrow_as_a_blur_may_make_the_smaller_of_two_the_larger(seed: int, shape: str) -> None:
+    scene = scene_of(layout("bordered", seed).pixels)
+    query = understood_query(f"smallest {shape}")
+    assert isinstance(query, ShapeQuery)
+    assert matched(scene, query)[1]
