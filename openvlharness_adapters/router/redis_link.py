@@ -244,7 +244,7 @@ class RedisLink:
 
     def _listen(self) -> None:
         while not self._closed:
-            ears = self._ears.pubsub()
+            ears = self._ears.pubsub()  # type: ignore[no-untyped-call]  # redis leaves this one untyped
             try:
                 ears.subscribe(self.channel)
                 while not self._closed:
