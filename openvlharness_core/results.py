@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Generic, TypeVar
 
 import attrs
 
+from openvlharness_core.arrays import size_hw
 from openvlharness_core.errors import MalformedResultError
 from openvlharness_core.geometry import Box, PixelBox
 from openvlharness_core.pictures import EncodedImage
@@ -50,13 +52,23 @@ class TextLine:
     score: float
 
     def __attrs_post_init__(self) -> None:
-        x1, y1, x2, y2 = self.box_xyxy_px
+        _text(self.text, "lines.text")
         if not self.text.strip():
             raise MalformedResultError("lines.text", "text, got a blank")
-        if not all(math.isfinite(v) for v in self.box_xyxy_px) or x2 < x1 or y2 < y1:
-            raise MalformedResultError("lines.box", f"finite [x1, y1, x2, y2] in order, got {list(self.box_xyxy_px)}")
-        if not 0 <= self.score <= 1:
-            raise MalformedResultError("lines.score", f"a number from 0 to 1, got {self.score!r}")
+        box: object = self.box_xyxy_px
+        numbers = isinstance(box, list | tuple) and len(box) == 4 and all(map(_is_number, box))
+        if not numbers or self.box_xyxy_px[2] < self.box_xyxy_px[0] or self.box_xyxy_px[3] < self.box_xyxy_px[1]:
+            raise MalformedResultError("lines.box", f"finite [x1, y1, x2, y2] in order, got {box!r:.120}")
+        if not _is_number(self.score) or not 0 <= self.score <= 1:
+            raise MalformedResultError("lines.score", f"a number from 0 to 1, got {self.score!r:.40}")
+
+
+def _lines(values: object) -> tuple[TextLine, ...] | None:
+    if values is None:
+        return None
+    if not isinstance(values, list | tuple) or not all(isinstance(value, TextLine) for value in values):
+        raise MalformedResultError("lines", f"a tuple of TextLine or null, got {values!r:.80}")
+    return tuple(values)
 
 
 @attrs.frozen(kw_only=True)
@@ -66,10 +78,20 @@ class Transcription:
     Attributes:
         text: in reading order, one line a line; empty when nothing is readable.
         lines: the same with places, in the same order; `None` when the backend does not tell places.
+
+    Raises:
+        MalformedResultError: a field of another type, or lines without a text or a text without lines.
     """
 
     text: str
-    lines: tuple[TextLine, ...] | None = None
+    lines: tuple[TextLine, ...] | None = attrs.field(default=None, converter=_lines)
+
+    def __attrs_post_init__(self) -> None:
+        _text(self.text, "text")
+        if self.lines is not None and bool(self.lines) != bool(self.text.strip()):
+            expected = "lines exactly when there is text, null where places are unknown"
+            found = f"{len(self.lines)} lines for {len(self.text.strip())} characters"
+            raise MalformedResultError("lines", f"{expected}, got {found}")
 
 
 @attrs.frozen(kw_only=True)
@@ -85,10 +107,19 @@ class Crop:
     region_xyxy_px: PixelBox
 
     def __attrs_post_init__(self) -> None:
+        region: object = self.region_xyxy_px
+        whole = isinstance(region, list | tuple) and len(region) == 4 and all(type(corner) is int for corner in region)
+        if not whole:
+            raise MalformedResultError("region", f"[x1, y1, x2, y2] in whole pixels, got {region!r:.80}")
+        if not isinstance(self.image, EncodedImage):
+            raise MalformedResultError("image", f"an EncodedImage, got {type(self.image).__name__}")
+        if not isinstance(self.image.data, bytes):
+            raise MalformedResultError("image", f"encoded bytes, got {type(self.image.data).__name__}")
         x1, y1, x2, y2 = self.region_xyxy_px
-        if x1 < 0 or y1 < 0 or self.image.size_hw != (y2 - y1, x2 - x1):
+        size = size_hw(self.image.size_hw, "image.size")
+        if x1 < 0 or y1 < 0 or size != (y2 - y1, x2 - x1):
             raise MalformedResultError(
-                "region", f"the size of the crop, {list(self.image.size_hw)} [height, width], got {[x1, y1, x2, y2]}"
+                "region", f"the size of the crop, {list(size)} [height, width], got {[x1, y1, x2, y2]!s:.80}"
             )
 
 
@@ -115,6 +146,9 @@ class Outcome:
         seconds: start to result.
         kill_level: what held the processes of the program, where the executor says so; the same program comes to the
             same end under any, so it is no part of equality.
+
+    Raises:
+        MalformedResultError: a field of another type, a negative time, or a deadline that passed without an error.
     """
 
     stdout: str = ""
@@ -125,3 +159,45 @@ class Outcome:
     timed_out: bool = False
     seconds: float = 0.0
     kill_level: str | None = attrs.field(default=None, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("stdout", "stderr"):
+            _text(getattr(self, name), f"outcome.{name}")
+        for name in ("error", "kill_level"):
+            if getattr(self, name) is not None:
+                _text(getattr(self, name), f"outcome.{name}")
+        variables: object = self.variables
+        if not isinstance(variables, Mapping) or not all(map(_are_texts, variables.items())):
+            raise MalformedResultError("outcome.variables", f"names to previews in text, got {variables!r:.80}")
+        images: object = self.images
+        if not isinstance(images, list | tuple) or not all(map(_is_named_picture, images)):
+            raise MalformedResultError("outcome.images", f"(name, encoded bytes) of each picture, got {images!r:.80}")
+        if type(self.timed_out) is not bool:
+            raise MalformedResultError("outcome.timed_out", f"true or false, got {self.timed_out!r:.40}")
+        if self.timed_out and self.error is None:
+            raise MalformedResultError("outcome.error", "a reason where the deadline ended the program, got null")
+        if not _is_number(self.seconds) or self.seconds < 0:
+            raise MalformedResultError("outcome.seconds", f"seconds from 0, got {self.seconds!r:.40}")
+
+
+def _text(value: object, place: str) -> None:
+    if not isinstance(value, str):
+        raise MalformedResultError(place, f"a text, got {type(value).__name__}")
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a finite number that a float holds; booleans are none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _are_texts(pair: tuple[object, object]) -> bool:
+    return isinstance(pair[0], str) and isinstance(pair[1], str)
+
+
+def _is_named_picture(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and [type(part) for part in value] == [str, bytes]

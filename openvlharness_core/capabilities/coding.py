@@ -12,9 +12,10 @@ from typing import cast
 import attrs
 
 from openvlharness_core.calls import Findings, NewImage, Registered
+from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import object_schema
 from openvlharness_core.capabilities.hands import Hands
-from openvlharness_core.errors import BackendError, UnreadableImageError
+from openvlharness_core.errors import BackendError, MalformedResultError, UnreadableImageError
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import ImagePart, Part, TextPart
 from openvlharness_core.ports.code import CodeExecutor, CodeGenerator
@@ -73,21 +74,29 @@ class CodingCapability:
                 objective, hands.workspace.descriptors(), timeout_seconds=self.generation_timeout_seconds
             ),
         )
-        program = clean_text(written.value)
+        program = clean_text(value_of(written, str, "coding"))
+        if not program.strip():
+            raise MalformedResultError("coding value", "a program, got a blank", usage=written.usage)
         try:
-            outcome = await hands.within(
-                self.deadline_seconds + GRACE_SECONDS,
-                "coding",
-                self.executor.run(program, hands.workspace.values(), self.deadline_seconds),
-            )
+            outcome = await self._run(program, hands)
         except BackendError as error:  # the program was paid for all the same
             raise type(error)(error.backend, error.reason, usage=(*written.usage, *error.usage)) from None
+        except MalformedResultError as error:
+            usage = (*written.usage, *error.usage)
+            raise MalformedResultError(error.field, error.expected, usage=usage) from error
         data = {"objective": objective, "program": program} | _outcome_data(outcome)
-        return Findings.of(
-            written,
-            data,
-            images=await _pictures(outcome, hands),
+        return Findings.of(written, data, images=await _pictures(outcome, hands))
+
+    async def _run(self, program: str, hands: Hands) -> Outcome:
+        """Run the program, and look at what the executor hands back: it comes without a wrapper."""
+        outcome: object = await hands.within(
+            self.deadline_seconds + GRACE_SECONDS,
+            "coding",
+            self.executor.run(program, hands.workspace.values(), self.deadline_seconds),
         )
+        if not isinstance(outcome, Outcome):
+            raise MalformedResultError("outcome", f"an Outcome, got {type(outcome).__name__}")
+        return outcome
 
     def evidence(
         self, findings: Findings, registered: Registered, workspace: Workspace, prompts: PromptBundle
@@ -123,7 +132,7 @@ def _outcome_data(outcome: Outcome) -> dict[str, object]:
         "variables": {clean_text(name): clean_text(preview) for name, preview in outcome.variables.items()},
         "execution_error": None if outcome.error is None else clean_text(outcome.error),
         "timed_out": outcome.timed_out,
-        "seconds": round(outcome.seconds, 6),
+        "seconds": round(float(outcome.seconds), 6),
     }
 
 

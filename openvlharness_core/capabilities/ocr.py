@@ -9,15 +9,17 @@ from typing import cast
 import attrs
 
 from openvlharness_core.calls import Findings, NewBinding, Registered
+from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.regions import region_note, to_source_field
-from openvlharness_core.geometry import pixels_to_grid
+from openvlharness_core.errors import MalformedResultError
+from openvlharness_core.geometry import Box, pixels_to_grid
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import Part, TextPart
 from openvlharness_core.ports.perception import OcrBackend
 from openvlharness_core.prompts import PromptBundle
-from openvlharness_core.results import TextLine
+from openvlharness_core.results import TextLine, Transcription
 from openvlharness_core.texts import bounded, clean_text
 
 TEXT_LIMIT = 8000
@@ -58,8 +60,13 @@ class OcrCapability:
         answered = await hands.within(
             self.timeout_seconds, "ocr", self.backend.read(picture.full, timeout_seconds=self.timeout_seconds)
         )
-        text, lines = clean_text(answered.value.text), answered.value.lines
+        read = value_of(answered, Transcription, "ocr")
         size_hw = picture.full.size_hw
+        for position, line in enumerate(read.lines or ()):
+            if not _is_inside(line.box_xyxy_px, size_hw):
+                expected = f"a box inside {size_hw[1]}x{size_hw[0]} pixels, got {list(line.box_xyxy_px)!s:.120}"
+                raise MalformedResultError(f"lines[{position}].box", expected, usage=answered.usage)
+        text, lines = clean_text(read.text), read.lines
         fields: dict[str, object] = {
             "text": text,
             "lines": None if lines is None else [_line_for_code(line) for line in lines],
@@ -101,6 +108,12 @@ class OcrCapability:
                 binding = registered.bindings[0] if registered.bindings else "no binding"
                 parts.append(TextPart(text=prompts.text("ocr_rest", count=len(lines) - LINES_LIMIT, binding=binding)))
         return tuple(parts)
+
+
+def _is_inside(box_xyxy_px: Box, size_hw: tuple[int, int]) -> bool:
+    """A pixel beyond the edge is how some recognisers round; more is a box of another picture."""
+    x1, y1, x2, y2 = box_xyxy_px
+    return x1 >= -1 and y1 >= -1 and x2 <= size_hw[1] + 1 and y2 <= size_hw[0] + 1
 
 
 def _line_for_code(line: TextLine) -> dict[str, object]:

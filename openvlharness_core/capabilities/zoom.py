@@ -8,15 +8,19 @@ from typing import cast
 import attrs
 
 from openvlharness_core.calls import Findings, NewImage, Registered
+from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.regions import region_note
-from openvlharness_core.errors import ToolFailure
+from openvlharness_core.errors import MalformedResultError, ToolFailure, UnreadableImageError
 from openvlharness_core.geometry import Box, grid_to_pixels, translation
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import ImagePart, Part, TextPart
+from openvlharness_core.pictures import Picture
 from openvlharness_core.ports.perception import ZoomBackend
 from openvlharness_core.prompts import PromptBundle
+from openvlharness_core.results import Crop
+from openvlharness_core.usage import Spent
 
 _PARAMETERS = object_schema(
     {
@@ -71,9 +75,13 @@ class ZoomCapability:
             "zoom",
             self.backend.crop(picture.full, coords, padding, timeout_seconds=self.timeout_seconds),
         )
-        region = answered.value.region_xyxy_px
+        cut = value_of(answered, Crop, "zoom")
+        region, (height, width) = cut.region_xyxy_px, picture.full.size_hw
+        if region[2] > width or region[3] > height:
+            expected = f"a region inside {width}x{height} pixels, got {list(region)!s:.80}"
+            raise MalformedResultError("region", expected, usage=answered.usage)
         crop = NewImage(
-            picture=await hands.take_in(answered.value.image.data),
+            picture=await _taken_in(cut, hands, answered.usage),
             parents=(record.handle,),
             to_source=translation(region[0], region[1]),
         )
@@ -82,13 +90,9 @@ class ZoomCapability:
             "coords": list(coords),
             "padding": padding,
             "region_xyxy_px": list(region),
-            "size_hw": list(answered.value.image.size_hw),
+            "size_hw": list(cut.image.size_hw),
         }
-        return Findings.of(
-            answered,
-            data,
-            images=(crop,),
-        )
+        return Findings.of(answered, data, images=(crop,))
 
     def evidence(
         self, findings: Findings, registered: Registered, workspace: Workspace, prompts: PromptBundle
@@ -103,3 +107,15 @@ class ZoomCapability:
         source = str(data["image_id"])
         of_crop = region_note(handle, workspace, prompts) if workspace.images.origin(source)[0] != source else ()
         return TextPart(text=text), *of_crop, ImagePart(handle=handle, image=picture.sent)
+
+
+async def _taken_in(cut: Crop, hands: Hands, usage: tuple[Spent, ...]) -> Picture:
+    """The crop as a picture, if it is one of the size that it claims."""
+    try:
+        picture = await hands.take_in(cut.image.data)
+    except UnreadableImageError as error:
+        raise MalformedResultError("image", f"the crop as a picture, got {error.problem:.200}", usage=usage) from error
+    if picture.full.size_hw != cut.image.size_hw:
+        expected = f"{list(cut.image.size_hw)} [height, width] as it says, got {list(picture.full.size_hw)}"
+        raise MalformedResultError("image.size", expected, usage=usage)
+    return picture

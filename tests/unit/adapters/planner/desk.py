@@ -69,7 +69,7 @@ class PageReader:
         crop = _CROP.search(image.data.decode())
         if crop is None:
             page = self.pages[image.digest[:12]]
-            return [_placed(line, at) for at, line in enumerate(page) if line.text.strip()]
+            return [_on_page(_placed(line, at), image.size_hw) for at, line in enumerate(page) if line.text.strip()]
         x1, y1, x2, y2 = (int(side) for side in crop.groups()[:4])
         inside = []
         for at, line in enumerate(self.pages[crop[5]]):
@@ -85,6 +85,12 @@ class PageReader:
                 box = (max(left, x1) - x1, max(top, y1) - y1, min(right, x2) - x1 - blank, min(bottom, y2) - y1)
                 inside.append(TextLine(text=text.rstrip(), box_xyxy_px=tuple(map(float, box)), score=0.9))
         return inside
+
+
+def _on_page(line: TextLine, size_hw: tuple[int, int]) -> TextLine:
+    """The place ends where the page does, however long the text; a box beyond the edge is refused."""
+    x1, y1, x2, y2 = line.box_xyxy_px
+    return attrs.evolve(line, box_xyxy_px=(x1, y1, min(x2, float(size_hw[1])), min(y2, float(size_hw[0]))))
 
 
 def _placed(line: Line, at: int) -> TextLine:
