@@ -139,16 +139,13 @@ class Watch:
     def finish(self) -> dict[str, object]:
         """End everything below this process, and report."""
         until = time.monotonic() + _KILL_SECONDS
-        if self._namespace:
-            processes.end_namespace(until)
-        else:
-            processes.end_below(self._worker, until)
+        clean = processes.end_namespace(until) if self._namespace else processes.end_below(self._worker, until)
         for reader in self._pipes:
             # nobody is left to write, so this ends; unless someone could not be ended
             while self._drain(reader) and time.monotonic() < until:
                 continue
         texts = {name: output.text() for name, output in self._outputs.items()}
-        return {"status": self._status, **texts}
+        return {"status": self._status, "clean": clean, **texts}
 
 
 def _signals_to_pipe(requests: tuple[signal.Signals, ...]) -> int:
@@ -183,6 +180,7 @@ def _become_worker(
         for descriptor in (nothing, *writing, *ours):
             os.close(descriptor)
         os.chdir(job.directory)
+        os.environ.update(HOME=job.directory, TMPDIR=job.directory)  # a template knew of no directory yet
         tasks = processes.tasks_on_machine()
         from openvlharness_adapters.executor import worker  # numpy is for the worker alone
 

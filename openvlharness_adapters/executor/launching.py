@@ -51,8 +51,11 @@ class Running(Protocol):
         """Descriptor from which the init's report can be read; at its end when the init is gone."""
         ...
 
-    def end(self, *, reported: bool) -> None:
-        """Leave nothing of the run; an init that reported has seen to that itself. Closes the channel."""
+    def end(self, *, reported: bool) -> bool:
+        """Leave no process of the run; an init that reported has seen to that itself. Closes the channel.
+
+        Returns whether the init is still there, to remove the working directory once `stopped` is closed.
+        """
         ...
 
     def notes(self) -> str:

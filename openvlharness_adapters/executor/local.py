@@ -59,7 +59,7 @@ class LocalExecutor:
     file_bytes: int = attrs.field(default=256 * 1024**2, validator=_positive_integer)
     processes: int = attrs.field(default=301, validator=_positive_integer)
     kill_level: wire.KillLevel | None = attrs.field(
-        default="subreaper", validator=attrs.validators.optional(attrs.validators.in_(wire.KILL_LEVELS))
+        default=None, validator=attrs.validators.optional(attrs.validators.in_(wire.KILL_LEVELS))
     )
 
     @property

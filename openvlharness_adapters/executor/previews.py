@@ -181,7 +181,8 @@ def described(array: np.ndarray) -> str:
 
 def _statistics(array: np.ndarray) -> list[str]:
     with np.errstate(all="ignore"):
-        finite = array if array.dtype.kind in "biu" else array[np.isfinite(array)]
+        low, high = array.min(), array.max()  # either is not finite if any entry is
+        finite = array if np.isfinite(low) and np.isfinite(high) else array[np.isfinite(array)]
         parts = []
         if finite.size:
             mean = finite.mean(dtype=np.float64)

@@ -29,6 +29,7 @@ from openvlharness_core.texts import clean_text
 
 _OVERDUE_SECONDS = 0.3
 _MAX_REPORT_BYTES = 2 * 1024 * 1024  # two texts of 64 KiB, six bytes a character at worst
+_REMOVAL_SECONDS = 0.1
 _READ_BYTES = 64 * 1024
 
 _log = logging.getLogger(__name__)
@@ -88,7 +89,8 @@ class Run:
     def _execute(self, stack: ExitStack) -> Outcome:
         structure, arrays = values.pack(self.values)
         directory = tempfile.mkdtemp(prefix="openvlharness-run-")
-        stack.callback(_remove, directory)
+        removal = _Removal(directory)
+        stack.callback(removal.remove)
         given, found = (nameless(stack, purpose) for purpose in ("values", "findings"))
         level = self.starting.level(self.deadline)
         job = wire.Job(
@@ -112,7 +114,7 @@ class Run:
         try:
             report = self._report(running.channel)
         finally:
-            running.end(reported=report is not None)
+            removal.shared = running.end(reported=report is not None and report.clean)
         findings, damage = _findings(found.fileno())
         if not findings.started:
             if report is None and time.monotonic() < self.deadline:
@@ -170,12 +172,30 @@ class Run:
         return "The program ended the process that watches it."
 
 
+@attrs.define
+class _Removal:
+    """Removes the working directory at the end; what takes long is left to the init, where that waits for its turn.
+
+    A disk can need milliseconds for a folder, and a program can make thousands.
+    """
+
+    directory: str
+    shared: bool = False
+
+    def remove(self) -> None:
+        """Remove it, or as much as there is time for."""
+        until = time.monotonic() + _REMOVAL_SECONDS if self.shared else math.inf
+        if not workdir.remove_tree(self.directory, until) and not self.shared:
+            _log.warning("%s could not be removed", self.directory)
+
+
 @attrs.frozen(kw_only=True)
 class _Report:
     """How a run ended, as its init tells it."""
 
     ended: str
     status: int | None = None
+    clean: bool = False
     stdout: str = ""
     stderr: str = ""
 
@@ -187,8 +207,15 @@ class _Report:
         except ValueError:
             return None
         match fields:
-            case {"ended": str(ended), "status": int() | None as status, "stdout": str(out), "stderr": str(err)}:
-                return cls(ended=ended, status=status, stdout=clean_text(out), stderr=clean_text(err))
+            case {
+                "ended": str(ended),
+                "status": int() | None as status,
+                "clean": bool(clean),
+                "stdout": str(out),
+                "stderr": str(err),
+            }:
+                out, err = clean_text(out), clean_text(err)
+                return cls(ended=ended, status=status, clean=clean, stdout=out, stderr=err)
         return None
 
 
@@ -208,11 +235,6 @@ def _status(status: int | None) -> str:
     with suppress(ValueError):
         return f"by signal {-code} ({signal.Signals(-code).name})"
     return f"by signal {-code}"
-
-
-def _remove(directory: str) -> None:
-    if not workdir.remove_tree(directory):
-        _log.warning("%s could not be removed", directory)
 
 
 def _seal(descriptor: int, *, written: bool) -> None:

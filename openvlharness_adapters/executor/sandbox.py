@@ -63,8 +63,11 @@ def enter(directory: str, *, own_processes: bool) -> None:
 def _interpreter() -> list[str]:
     """The interpreter's programs, its library and what is installed with it."""
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    programs = {sys.executable, os.path.realpath(sys.executable), os.path.join(sys.prefix, "pyvenv.cfg")}
+    place = os.path.dirname(os.path.dirname(sys.executable))  # an environment's own, which `python -S` does not look at
+    environment = {"base": place, "platbase": place}
+    programs = {sys.executable, os.path.realpath(sys.executable), os.path.join(place, "pyvenv.cfg")}
     folders = {path for name in names if (path := sysconfig.get_path(name))}
+    folders |= {path for name in names if (path := sysconfig.get_path(name, vars=environment))}
     library = sysconfig.get_config_var("LIBDIR")
     shared = sysconfig.get_config_var("INSTSONAME")
     if library and shared:

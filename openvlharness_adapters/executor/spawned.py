@@ -45,17 +45,18 @@ class Spawned:
         assert self._init.stdout is not None
         return self._init.stdout.fileno()
 
-    def end(self, *, reported: bool) -> None:
+    def end(self, *, reported: bool) -> bool:
         """Nothing of the run stays; an init that reported has seen to that, and only has to leave."""
         assert self._init.stdout is not None
         self._init.stdout.close()
         if reported:
             with suppress(subprocess.TimeoutExpired):
                 self._init.wait(timeout=_END_SECONDS)
-                return
+                return False
         if not processes.end_run(self._init.pid, self._mark, time.monotonic() + _END_SECONDS):
             _log.warning("processes of a program could not be ended; they carry OPENVLHARNESS_RUN=%s", self._mark)
         self._init.wait()
+        return False
 
     def notes(self) -> str:
         """What the init wrote to its stderr."""

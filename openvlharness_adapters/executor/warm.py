@@ -38,7 +38,7 @@ from openvlharness_core.errors import BackendUnavailableError
 _START = "import sys; sys.path += sys.argv[3:]; from openvlharness_adapters.executor.template import main; main()"
 _STARTED, _REFUSED = b"+", b"-"
 _OVERDUE_SECONDS = 0.3
-_END_SECONDS = 0.15
+_END_SECONDS = 0.2
 _LEAVING_SECONDS = 1.0
 _SEND_SECONDS = 5.0
 _ATTEMPTS = 3
@@ -186,8 +186,9 @@ def _hear(template: _Template, backend: str, deadline: float) -> bool:
         message = template.control.recv(_MAX_MESSAGE_BYTES)
         obstacle = json.loads(message)["obstacle"]
     except (OSError, ValueError, KeyError):
+        notes = template.notes()
         _drop(template)
-        raise not_prepared(backend, template.notes()) from None
+        raise not_prepared(backend, notes) from None
     template.said, template.obstacle = True, None if obstacle is None else str(obstacle)
     return True
 
@@ -206,13 +207,14 @@ class Warm:
         """The init's stdout."""
         return self._channel.fileno()
 
-    def end(self, *, reported: bool) -> None:
+    def end(self, *, reported: bool) -> bool:
         """An init that reported has ended all others before; one that did not is ended, and they with it."""
         if not reported and self._pidfd is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
             _readable([self._pidfd], time.monotonic() + _END_SECONDS)
         self._channel.close()
+        return reported
 
     def notes(self) -> str:
         """What is known of an init that said nothing."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
+import time
 from itertools import count
 
 
-def remove_tree(directory: str) -> bool:
-    """Remove `directory` with all it holds, and say whether it is gone; never raises.
+def remove_tree(directory: str, until: float = math.inf) -> bool:
+    """Remove `directory` with all it holds, and say whether it is gone; never raises, and gives up after `until`.
 
     A program can nest folders deeper than a path may be long or a function may recurse, and take its own rights away.
     So nothing here descends: folders found inside a folder are moved up beside it, until all of them are flat.
@@ -19,7 +21,8 @@ def remove_tree(directory: str) -> bool:
     except OSError:
         return not os.path.lexists(directory)
     try:
-        _empty(top)
+        if not _empty(top, until):
+            return False
     except OSError:  # a mount, an immutable file, a full or failing disk: what could go is gone
         return False
     finally:
@@ -31,10 +34,12 @@ def remove_tree(directory: str) -> bool:
     return True
 
 
-def _empty(top: int) -> None:
+def _empty(top: int, until: float) -> bool:
     numbers = count()
     while names := os.listdir(top):
         for name in names:
+            if time.monotonic() > until:
+                return False
             if not _is_folder(name, top):
                 os.unlink(name, dir_fd=top)
                 continue
@@ -45,6 +50,7 @@ def _empty(top: int) -> None:
             finally:
                 os.close(folder)
             os.rmdir(name, dir_fd=top)
+    return True
 
 
 def _move_up(folder: int, top: int, numbers: count[int]) -> None:

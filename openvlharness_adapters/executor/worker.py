@@ -100,6 +100,8 @@ def _main_module(program: str, given: Mapping[str, object]) -> ModuleType:
     names = module.__dict__
     names.update((name, importlib.import_module(name)) for name in _PRESETS)
     names["np"] = importlib.import_module("numpy")
+    if (chance := sys.modules.get("numpy.random")) is not None:
+        chance.seed()  # a fork begins where its parent's had come to
     with suppress(ImportError):  # programs do without; a traceback tells the one that does not
         names["Image"] = importlib.import_module("PIL.Image")
     names["__builtins__"] = __builtins__
@@ -127,6 +129,7 @@ def execute(program: str, module: ModuleType) -> str | None:
     except SystemExit as leaving:
         return None if leaving.code in (None, 0) else faults.described(leaving)
     except BaseException as fault:  # noqa: BLE001  the program may raise anything, and it is told, not handled
+        _widen_limits()  # telling it takes memory, and the frames still hold the program's
         return faults.described(fault)
     return None
 
@@ -155,7 +158,8 @@ def _say(lines: Iterable[str]) -> None:
     """Notices of ours, where the program's own are."""
     _flush()
     text = "".join(f"[{line}]\n" for line in lines)
-    os.write(2, text.encode("utf-8", "replace"))
+    with suppress(OSError):  # the program closed it, and what came through until then stands
+        os.write(2, text.encode("utf-8", "replace"))
 
 
 def _flush() -> None:
