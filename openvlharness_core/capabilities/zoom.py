@@ -67,7 +67,7 @@ class ZoomCapability:
         coords = cast(Box, tuple(cast("list[float]", arguments["coords"])))
         padding = cast(int, arguments["padding"])
         try:
-            grid_to_pixels(coords, picture.full.size_hw)
+            asked = grid_to_pixels(coords, picture.full.size_hw, padding)
         except ValueError as error:
             raise ToolFailure("invalid_tool_arguments", f"coords: {error}") from None
         answered = await hands.within(
@@ -76,9 +76,9 @@ class ZoomCapability:
             self.backend.crop(picture.full, coords, padding, timeout_seconds=self.timeout_seconds),
         )
         cut = value_of(answered, Crop, "zoom")
-        region, (height, width) = cut.region_xyxy_px, picture.full.size_hw
-        if region[2] > width or region[3] > height:
-            expected = f"a region inside {width}x{height} pixels, got {list(region)!s:.80}"
+        region = cut.region_xyxy_px
+        if tuple(region) != asked:
+            expected = f"{list(asked)}, the pixels under the box that was asked for, got {list(region)!s:.80}"
             raise MalformedResultError("region", expected, usage=answered.usage)
         crop = NewImage(
             picture=await _taken_in(cut, hands, answered.usage),

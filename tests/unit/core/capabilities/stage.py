@@ -55,6 +55,19 @@ class Backend:
     async def visit(self, *asked: Any, timeout_seconds: float) -> Any:
         return await self._answer(*asked)
 
+    async def read(self, *asked: Any, timeout_seconds: float) -> Any:
+        return await self._answer(*asked)
+
+    async def crop(self, *asked: Any, timeout_seconds: float) -> Any:
+        return await self._answer(*asked)
+
+    async def write(self, *asked: Any, timeout_seconds: float) -> Any:
+        return await self._answer(*asked)
+
+    async def run(self, *asked: Any) -> Any:
+        self.asked.append(asked)
+        return self.make(*asked)  # an executor's answer has no wrapper
+
     async def _answer(self, *asked: Any) -> Any:
         self.asked.append(asked)
         made = self.make(*asked)

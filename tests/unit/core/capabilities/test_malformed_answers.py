@@ -18,18 +18,23 @@ from openvlharness_core.agent.steps import EnvironmentUpdateStep, ToolStep
 from openvlharness_core.cameras import CameraTrajectory
 from openvlharness_core.capabilities.base import Capability
 from openvlharness_core.capabilities.camera_pose import CameraPoseCapability
+from openvlharness_core.capabilities.coding import CodingCapability
 from openvlharness_core.capabilities.depth import DepthCapability
 from openvlharness_core.capabilities.grounding import GroundingCapability
 from openvlharness_core.capabilities.image_search import ImageSearchCapability
+from openvlharness_core.capabilities.ocr import OcrCapability
 from openvlharness_core.capabilities.text_search import TextSearchCapability
+from openvlharness_core.capabilities.toolset import Toolset
 from openvlharness_core.capabilities.web_visit import WebVisitCapability
+from openvlharness_core.capabilities.zoom import ZoomCapability
 from openvlharness_core.depth import DepthMap
 from openvlharness_core.detections import Detections
 from openvlharness_core.masks import encode_mask
+from openvlharness_core.pictures import EncodedImage
 from openvlharness_core.question import Question
-from openvlharness_core.results import Answered
+from openvlharness_core.results import Answered, Crop, Outcome, TextLine, Transcription
 from openvlharness_core.seeking import SearchItem, SearchResults, VisitedPage
-from openvlharness_core.testing import calling, saying
+from openvlharness_core.testing import FakeCodeExecutor, FakeCodeGenerator, calling, fake_image, saying
 from openvlharness_core.usage import Spent
 from tests.unit.core.agents import agent, image, model_of
 from tests.unit.core.capabilities.stage import IMAGE, Backend, Renderer
@@ -331,18 +336,142 @@ VISIT_CASES = [
     *anything_else("web_visit"),
 ]  # fmt: skip
 
+LINE: dict[str, Any] = {"text": "EXIT", "box_xyxy_px": (1.0, 2.0, 5.0, 8.0), "score": 0.9}
+
+
+def _read(**fields: Any) -> Transcription:
+    """One line of text; fields that begin with `line_` are the line's own."""
+    line = LINE | {name.removeprefix("line_"): value for name, value in fields.items() if name.startswith("line_")}
+    rest = {name: value for name, value in fields.items() if not name.startswith("line_")}
+    return Transcription(**({"text": "EXIT", "lines": (TextLine(**line),)} | rest))
+
+
+OCR = Tool(of=lambda backend: OcrCapability(backend=backend), arguments=IMAGE, kind=_read, good={})
+
+
+def _with_place(name: str, *box: object) -> Case:
+    return OCR.case(f"box {name}", ".box", line_box_xyxy_px=box)
+
+
+OCR_CASES = [
+    *OCR.junk("text", "text", lambda value: among(value, "text")),
+    *OCR.junk("lines", "lines", lambda value: value is None),
+    *OCR.junk("line_text", "lines.text", lambda value: among(value, "text")),
+    *OCR.junk("line_box_xyxy_px", "lines.box", lambda value: False),
+    *OCR.junk("line_score", "lines.score", lambda value: among(value, 0)),
+    _with_place("of three", 1, 2, 5), _with_place("of five", 1, 2, 5, 8, 9), _with_place("NaN", 1, 2, NAN, 8), _with_place("a flag", True, 2, 5, 8),
+    _with_place("text", "1", "2", "5", "8"), _with_place("null", None, 2, 5, 8), _with_place("swapped in x", 5, 2, 1, 8),
+    _with_place("swapped in y", 1, 8, 5, 2), _with_place("outside", 1000, 1000, 2000, 2000), _with_place("beyond the right", 1, 2, WIDTH + 2, 8),
+    _with_place("beyond the bottom", 1, 2, 5, HEIGHT + 2), _with_place("before the left", -2, 2, 5, 8), _with_place("above the top", 1, -2, 5, 8),
+    _with_place("no float", 1, 2, 10**400, 8),
+    OCR.case("corner points", "lines.box", line_box_xyxy_px=((1, 2), (5, 2), (5, 8), (1, 8))),
+    OCR.case("score in percent", "lines.score", line_score=90), OCR.case("score just above", "lines.score", line_score=1.001),
+    OCR.case("a blank line", "lines.text", line_text=" \n"), OCR.case("lines of a blank text", "lines", text=" \n"),
+    OCR.case("lines as texts", "lines", lines=("EXIT",)), OCR.case("a line that is null", "lines", lines=(TextLine(**LINE), None)),
+    *anything_else("ocr"),
+]  # fmt: skip
+
+
+def _cropped(**fields: Any) -> Crop:
+    """The upper left quarter; `image` stands for the whole of bytes and size."""
+    data, size = fields.get("data", fake_image(HEIGHT // 2, WIDTH // 2, "crop")), fields.get("size_hw", (20, 30))
+    whole = fields.get("image", EncodedImage(data=data, media_type="image/png", size_hw=size))
+    return Crop(image=whole, region_xyxy_px=fields.get("region_xyxy_px", (0, 0, 30, 20)))
+
+
+ZOOM = Tool(
+    of=lambda backend: ZoomCapability(backend=backend), arguments=IMAGE | {"coords": [0, 0, 500, 500]}, kind=_cropped, good={}
+)  # fmt: skip
+
+
+def _with_region(name: str, *region: object) -> Case:
+    return ZOOM.case(f"region {name}", "region", region_xyxy_px=region)
+
+
+ZOOM_CASES = [
+    *ZOOM.junk("region_xyxy_px", "region", lambda value: False),
+    *ZOOM.junk("image", "image", lambda value: False),
+    *ZOOM.junk("data", "image", lambda value: False),
+    *ZOOM.junk("size_hw", "image.size", lambda value: False),
+    _with_region("of fractions", 0.0, 0.0, 30.0, 20.0), _with_region("of flags", False, False, 30, 20), _with_region("of three", 0, 0, 30),
+    _with_region("of texts", "0", "0", "30", "20"), _with_region("before the left", -1, 0, 29, 20), _with_region("above the top", 0, -1, 30, 19),
+    _with_region("swapped", 30, 20, 0, 0), _with_region("by height first", 0, 0, 20, 30), _with_region("one pixel wider", 0, 0, 31, 20),
+    _with_region("elsewhere in the picture", 30, 20, 60, 40), _with_region("outside the picture", 60, 0, 90, 20),
+    _with_region("enormous", 0, 0, 10**400, 20),
+    ZOOM.case("no picture", "image", data=b"<html>not found</html>"), ZOOM.case("no bytes", "image", data=b""),
+    ZOOM.case("the whole picture", "image.size", data=fake_image(HEIGHT, WIDTH)), ZOOM.case("half the size", "image.size", data=fake_image(10, 15)),
+    ZOOM.case("another size than its region", "region", size_hw=(HEIGHT, WIDTH)),
+    *anything_else("zoom"),
+]  # fmt: skip
+
+
+OUTCOME = Tool(
+    of=lambda backend: CodingCapability(generator=FakeCodeGenerator(), executor=backend),
+    arguments={"objective": "count"},
+    kind=Outcome,
+    good={
+        "stdout": "1\n",
+        "variables": {"n": "1"},
+        "images": (("plot.png", fake_image(8, 9, "plot")),),
+        "seconds": 0.5,
+    },
+)
+OUTCOME_CASES = [
+    *OUTCOME.junk("stdout", "outcome.stdout", lambda value: isinstance(value, str)),
+    *OUTCOME.junk("stderr", "outcome.stderr", lambda value: isinstance(value, str)),
+    *OUTCOME.junk("variables", "outcome.variables", lambda value: among(value, {})),
+    *OUTCOME.junk("images", "outcome.images", lambda value: among(value, [])),
+    *OUTCOME.junk("error", "outcome.error", lambda value: value is None or isinstance(value, str)),
+    *OUTCOME.junk("timed_out", "outcome.", lambda value: value is False),
+    *OUTCOME.junk("seconds", "outcome.seconds", lambda value: type(value) in (int, float) and among(value, 0, 3, 2.5)),
+    OUTCOME.case("a variable that is a number", "outcome.variables", variables={"n": 1}),
+    OUTCOME.case("a variable without a name", "outcome.variables", variables={1: "n"}),
+    OUTCOME.case("pictures by name", "outcome.images", images={"plot.png": fake_image(8, 9)}),
+    OUTCOME.case("a picture without a name", "outcome.images", images=(fake_image(8, 9),)),
+    OUTCOME.case("a picture as text", "outcome.images", images=(("plot.png", "iVBORw0KGgo="),)),
+    OUTCOME.case("a null picture", "outcome.images", images=(("plot.png", None),)),
+    OUTCOME.case("a deadline as text", "outcome.timed_out", timed_out="no", error="late"),
+    OUTCOME.case("late without a reason", "outcome.error", timed_out=True),
+    OUTCOME.case("a level that is a number", "outcome.kill_level", kill_level=3),
+    *(Case(name=f"outcome {v!r:.20}", make=lambda *_, v=v: v, field="outcome: ") for v in (None, "x", {}, [], 3, NotImplemented)),
+    Case(name="outcome in a wrapper", make=lambda *_: Answered(value=Outcome(), backend="stage"), field="outcome: "),
+    *(case for case in anything_else("coding") if case.code == "tool_execution_error"),
+]  # fmt: skip
+PROGRAM = Tool(
+    of=lambda backend: CodingCapability(generator=backend, executor=FakeCodeExecutor()),
+    arguments={"objective": "count"},
+    kind=lambda program: program,
+    good={"program": "print(1)"},
+)
+PROGRAM_CASES = [
+    *PROGRAM.junk("program", "coding value", lambda value: among(value, "text")),
+    *(
+        PROGRAM.case(name, "coding value", program=program)
+        for name, program in [
+            ("spaces", "  "), ("line ends", "\n\r\n"), ("bytes", b"print(1)"), ("lines", ["print(1)"]), ("by key", {"program": "print(1)"}),
+            ("an outcome", Outcome()), ("two programs", ("print(1)", "print(2)")), ("a list of characters", list("print(1)")),
+        ]
+    ),
+    *(case for case in anything_else("coding") if case.name != "value 'x'"),
+]  # fmt: skip
+
 TOOLS = [
     (GROUNDING, GROUNDING_CASES), (DEPTH, DEPTH_CASES), (CAMERAS, CAMERA_CASES), (TEXT_SEARCH, search_cases(TEXT_SEARCH)),
-    (IMAGE_SEARCH, search_cases(IMAGE_SEARCH)), (VISIT, VISIT_CASES),
+    (IMAGE_SEARCH, search_cases(IMAGE_SEARCH)), (VISIT, VISIT_CASES), (OCR, OCR_CASES), (ZOOM, ZOOM_CASES),
+    (OUTCOME, OUTCOME_CASES), (PROGRAM, PROGRAM_CASES),
 ]  # fmt: skip
-TOOL_NAMES = ["grounding", "depth", "camera_pose", "text_search", "image_search", "web_visit"]
+TOOL_NAMES = [
+    "grounding", "depth", "camera_pose", "text_search", "image_search", "web_visit", "ocr", "zoom", "outcome", "program",
+]  # fmt: skip
 QUESTION = Question("How many?", [image("a"), image("b")])
 
 
 async def told(tool: Tool, make: Callable[..., Any]) -> tuple[Any, ToolStep, list[str], str]:
     """The report, the call's record, the updates, and what the model reads after its call."""
     capability = tool.of(Backend(make))
-    made = agent([calling(capability.name, tool.arguments), saying("<answer>3</answer>")], capability)
+    made = agent(
+        [calling(capability.name, tool.arguments), saying("<answer>3</answer>")], toolset=Toolset([capability])
+    )
     report = await made.answer(QUESTION)
     (step,) = [step for step in report.steps if isinstance(step, ToolStep)]
     updates = [step.text for step in report.steps if isinstance(step, EnvironmentUpdateStep)]
@@ -390,6 +519,13 @@ async def test_what_was_spent_counts_although_the_answer_was_malformed() -> None
         _, step, _, _ = await told(tool, lambda *_, other=other: Answered(value=other, backend="stage", usage=spent))
         assert step.result.failure is not None
         assert step.result.usage == spent
+
+
+async def test_a_program_was_paid_for_although_its_outcome_is_malformed() -> None:
+    for make in (lambda *_: None, OUTCOME.answer(seconds=-1)):
+        _, step, _, _ = await told(OUTCOME, make)
+        assert step.result.failure is not None
+        assert [spent.role for spent in step.result.usage] == ["coding"]
 
 
 async def test_trace_data_that_is_no_json_is_refused_by_its_place() -> None:
