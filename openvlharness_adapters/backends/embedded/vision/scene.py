@@ -35,9 +35,8 @@ from openvlharness_adapters.backends.embedded.vision.working import Pixels, Work
 _SOLID = 0.08  # half-width in parts of the size
 _BREAK = 60.0  # square pixels of an edge in the background: a border that was cleared away leaves less
 _LIKE_KIN = 15.0  # levels
-_FAINT_RIM = 1.15
-"""Picture pixels of a rim's width that JPEG seldom makes of a mere edge; and for how much more than is seen of a rim it
-may stand, since its outermost pixels are like the ground."""
+_WIDE = 0.85  # picture pixels of a rim's width, which antialiasing makes never and JPEG seldom
+_FAINT = 1.15  # by how much a rim is larger than it is seen: its outermost pixels are like the ground
 _CROWD = 220  # regions over which a picture is texture
 
 
@@ -186,8 +185,8 @@ class _Reader:
             further = rim.reach + unit
         # Along its outline, or along a square's of its area: the same border makes more of a star than of a disc.
         most = region.area + max(region.perimeter, 4 * region.size) * further + 4 * further**2
-        if rim.area > _FAINT_RIM * unit * region.perimeter:
-            most = max(most, region.area + _FAINT_RIM * rim.area)
+        if rim.area > _WIDE * unit * region.perimeter:
+            most = max(most, region.area + _FAINT * rim.area)
         return attrs.evolve(thing, most=max(thing.most, most))
 
     def _level_around(self, label: int) -> NDArray[np.float64]:

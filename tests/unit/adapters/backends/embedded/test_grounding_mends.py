@@ -47,6 +47,7 @@ def test_a_border_that_looks_like_a_blurred_edge_counts_for_the_size() -> None:
     [
         (30065, "star"),  # grey between orange and blue, two pixels, along a star's long outline
         (30232, "shape"),  # grey between orange and white, a pixel and a half, around a star of the size of a triangle
+        (30330, "triangle"),  # grey between pink and green, little more than a pixel of it seen
     ],
 )
 def test_a_border_as_narrow_as_a_blur_may_make_the_smaller_of_two_the_larger(seed: int, shape: str) -> None:
