@@ -24,6 +24,7 @@ BACKENDS_HERE = (
     "ocr",
     "python_coding_agent",
     "python_executor_local",
+    "python_executor_sandboxed",
     "sam3_segment",
     "serper_image_search",
     "serper_text_search",

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dependency_injector import containers, providers
 
 from openvlharness_app.availability import unavailable
-from openvlharness_app.building import auxiliary, backends, models, remote, searching, services, tools
+from openvlharness_app.building import auxiliary, backends, executors, models, remote, searching, services, tools
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.lifetime import Lifetime
 from openvlharness_app.loading import load_agent_config
@@ -54,7 +54,7 @@ class AgentContainer(containers.DeclarativeContainer):
         models.code_generator, settings, prompts, service_client.provider, clock, tracer
     )
     code_generator = providers.Singleton(remote.code_generator, remotes, local_code_generator.provider)
-    code_executor = providers.Singleton(backends.code_executor, settings)
+    code_executor = providers.Singleton(executors.code_executor, settings)
     evidence_renderer = providers.Singleton(services.evidence_renderer, image_codec)
     grounding_backend = providers.Singleton(backends.grounding_backend, settings, remotes, image_codec, offload)
     depth_backend = providers.Singleton(backends.depth_backend, settings, remotes, offload)
@@ -108,7 +108,7 @@ class AgentContainer(containers.DeclarativeContainer):
         report_store=report_store,
         limits=profile.provided.image_limits,
         remote_images=profile.provided.remote_images,
-        model_name=providers.Singleton(models.model_name, settings, profile),
+        model_name=providers.Singleton(models.model_name, settings, profile, prompts),
         prices=providers.Singleton(auxiliary.prices_by_role, settings),
     )
 

@@ -14,7 +14,6 @@ from openvlharness_app.faults import ConfigurationError, Fault
 from openvlharness_app.settings import Settings
 from openvlharness_core import (
     CameraBackend,
-    CodeExecutor,
     DepthBackend,
     GroundingBackend,
     ImageSearchBackend,
@@ -49,20 +48,6 @@ def ocr_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, offloa
     from openvlharness_adapters.backends.embedded.ocr import EmbeddedOcr
 
     return find_plugin(settings, "ocr") or EmbeddedOcr(pixels=codec.pixels, offload=offload)
-
-
-def code_executor(settings: Settings) -> CodeExecutor:
-    """A disposable process of this machine."""
-    from openvlharness_adapters.executor.local import LocalExecutor
-    from openvlharness_app.backend_settings import LocalExecutorSettings
-
-    entry = settings.services.tools.python_executor_local or LocalExecutorSettings()
-    return LocalExecutor(
-        timeout_seconds=entry.timeout_seconds,
-        memory_bytes=entry.memory_bytes,
-        file_bytes=entry.file_bytes,
-        processes=entry.processes,
-    )
 
 
 def grounding_backend(settings: Settings, remotes: Remotes, codec: PillowCodec, offload: Offload) -> GroundingBackend:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 from dependency_injector import providers
 
-from openvlharness_app.backend_settings import LocalExecutorSettings
+from openvlharness_app.building.executors import executor_entry
 from openvlharness_app.building.models import generation_seconds
 from openvlharness_app.building.plugins import selected_name
 from openvlharness_app.building.remote import find_router_seconds
@@ -130,12 +130,11 @@ def _seeking(settings: Settings, backends: Backends) -> list[Capability]:
 
 
 def _coding(settings: Settings, backends: Backends) -> CodingCapability:
-    local = settings.services.tools.python_executor_local or LocalExecutorSettings()
     return CodingCapability(
         generator=backends.generator(),
         executor=backends.executor(),
         generation_timeout_seconds=find_router_seconds(settings) or generation_seconds(settings),
-        deadline_seconds=local.timeout_seconds,
+        deadline_seconds=executor_entry(settings).timeout_seconds,
     )
 
 
