@@ -85,7 +85,7 @@ def page_angle(cells: Sequence[Cell]) -> float:
     quarters = np.round(angles / (np.pi / 2)).astype(int) % 4
     quarter = int(np.argmax(np.bincount(quarters, weights=weights, minlength=4)))
     base = (quarter if quarter < 3 else -1) * np.pi / 2
-    long = np.array([max(_sides(cell)) >= _LONG * min(_sides(cell)) for cell in cells])
+    long = np.array([max(_sides(cell.corners)) >= _LONG * min(_sides(cell.corners)) for cell in cells])
     counted = (quarters == quarter) & long & (weights > 0)
     if not counted.any():
         return float(base)
@@ -95,21 +95,22 @@ def page_angle(cells: Sequence[Cell]) -> float:
     return float(base + slopes[order][int(np.searchsorted(reached, reached[-1] / 2))])
 
 
-def _sides(cell: Cell) -> tuple[float, float]:
-    upper_left, upper_right, lower_right, lower_left = cell.corners
+def _sides(corners: Points) -> tuple[float, float]:
+    upper_left, upper_right, lower_right, lower_left = corners
     width = max(np.linalg.norm(upper_right - upper_left), np.linalg.norm(lower_right - lower_left))
     height = max(np.linalg.norm(lower_left - upper_left), np.linalg.norm(lower_right - upper_right))
     return max(float(width), 1e-6), max(float(height), 1e-6)
 
 
-def _is_tall(cell: Cell) -> bool:
-    width, height = _sides(cell)
+def is_tall(corners: Points) -> bool:
+    """Whether the recogniser turns a cell with these corners by a quarter before it reads."""
+    width, height = _sides(corners)
     return int(height) >= _TALL * max(1, int(width))
 
 
 def _direction(cell: Cell) -> float:
     upper_left, upper_right, lower_right, lower_left = cell.corners
-    if _is_tall(cell):
+    if is_tall(cell.corners):
         along = (lower_left - upper_left) + (lower_right - upper_right)
     else:
         along = (upper_right - upper_left) + (lower_right - lower_left)
@@ -122,13 +123,13 @@ def _placed(cell: Cell, angle: float) -> _Placed:
     along = np.array([np.cos(angle), np.sin(angle)])
     across = np.array([-np.sin(angle), np.cos(angle)])
     positions = cell.corners @ along
-    width, height = _sides(cell)
+    width, height = _sides(cell.corners)
     return _Placed(
         cell=cell,
         left=float(positions.min()),
         right=float(positions.max()),
         middle=float((cell.corners @ across).mean()),
-        thickness=width if _is_tall(cell) else height,
+        thickness=width if is_tall(cell.corners) else height,
     )
 
 

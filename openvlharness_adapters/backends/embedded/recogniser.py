@@ -1,9 +1,10 @@
 """The text recogniser whose weights ship in its wheel: a detector, a check for upside-down cells, a reader.
 
 Its own front door does not serve. It shrinks the whole picture before anything else, or enlarges it until the shorter
-side fits, so that a narrow strip grows past all bounds; and it does not tell which cells were upside down. So its
-three steps are called one by one: the detector sees at most `DETECTOR_PIXELS`, the reader gets its cells out of the
-full picture, and small print on a large page survives.
+side fits, so that a narrow strip grows past all bounds; it believes the check cell by cell, and does not tell which
+cells were upside down. So its three steps are called one by one: the detector sees at most `DETECTOR_PIXELS`, the
+reader gets its cells out of the full picture, so that small print on a large page survives, and `standing` has all
+cells of a page say which way round it is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from openvlharness_adapters.backends.embedded.reading_order import Cell
+from openvlharness_adapters.backends.embedded.reading_order import Cell, is_tall
+from openvlharness_adapters.backends.embedded.standing import Said, Sides, is_turned, page_of, plain_page
 from openvlharness_core.errors import CapabilityUnavailableError
 
 Pixels = npt.NDArray[np.uint8]
@@ -95,18 +97,40 @@ class _Engine:
         quads = [quad for quad in quads if _least_side(quad) >= _LEAST_CELL]
         if not quads:
             return []
-        cells, turns = self.engine.cls_and_rotate(self.engine.crop_text_regions(full, quads))
-        read = self.engine.recognize_txt(cells)
-        flipped = [label == "180" and score > self.engine.text_cls.cls_thresh for label, score in turns.cls_res]
+        said, flipped = self._said(self.engine.crop_text_regions(full, quads), [is_tall(quad) for quad in quads])
         return [
-            Cell(
-                text=" ".join(text.split()),
-                corners=quad.astype(np.float64) / shrink,
-                score=min(1.0, max(0.0, float(score))),
-                flipped=turned,
-            )
-            for text, score, quad, turned in zip(read.txts, read.scores, quads, flipped, strict=True)
-            if text.strip()
+            Cell(text=each.text, corners=quad.astype(np.float64) / shrink, score=each.score, flipped=turned)
+            for each, quad, turned in zip(said, quads, flipped, strict=True)
+            if each.text
+        ]
+
+    def _said(self, crops: list[Pixels], sideways: list[bool]) -> tuple[list[Said], list[bool]]:
+        """What each crop says, and whether it stands on its head; upright and sideways ones vote apart."""
+        as_believed, verdicts = self.engine.cls_and_rotate(crops)
+        believed = [label == "180" and score > self.engine.text_cls.cls_thresh for label, score in verdicts.cls_res]
+        said = self._read(as_believed)
+        flipped = list(believed)
+        for group in (False, True):
+            members = [at for at, is_sideways in enumerate(sideways) if is_sideways == group]
+            if not any(believed[at] for at in members):
+                continue
+            page = plain_page([(said[at].text, believed[at]) for at in members])
+            doubted = members if page is None else [at for at in members if believed[at] != page]
+            if not doubted:
+                continue
+            others = self._read([np.ascontiguousarray(as_believed[at][::-1, ::-1]) for at in doubted])
+            both = {at: _sides(said[at], other, believed[at]) for at, other in zip(doubted, others, strict=True)}
+            page = page_of(list(both.values())) if page is None else page
+            for at, sides in both.items():
+                flipped[at] = is_turned(sides, page)
+                said[at] = sides.turned if flipped[at] else sides.upright
+        return said, flipped
+
+    def _read(self, crops: list[Pixels]) -> list[Said]:
+        read = self.engine.recognize_txt(crops)
+        return [
+            Said(text=" ".join(text.split()), score=min(1.0, max(0.0, float(score))))
+            for text, score in zip(read.txts, read.scores, strict=True)
         ]
 
     def _scaled(self, pixels: Pixels, scale: float) -> Pixels:
@@ -129,6 +153,11 @@ def padded(pixels: Pixels) -> Pixels:
     """The picture with its last row and column repeated until both sides are multiples of 32."""
     height, width = pixels.shape[:2]
     return np.pad(pixels, ((0, -height % _SIDE_STEP), (0, -width % _SIDE_STEP), (0, 0)), mode="edge")
+
+
+def _sides(said: Said, other: Said, believed_turned: bool) -> Sides:
+    upright, turned = (other, said) if believed_turned else (said, other)
+    return Sides(upright=upright, turned=turned, believed_turned=believed_turned)
 
 
 def _least_side(quad: npt.NDArray[np.float32]) -> float:
