@@ -14,7 +14,7 @@ from openvlharness_core import Checkpoint, Report, SavedFileError
 SETTINGS_FILE = "settings.json"
 """The settings that a question ran under, without keys, so that a replay needs nothing else."""
 PROFILES_FILE = "profiles.json"
-"""What the aliases in those settings stood for, so that a report says under which rules its model was asked."""
+"""What every alias in those settings stood for; the report itself has the profile of its own model."""
 
 
 def save_report(

@@ -5,11 +5,7 @@ An alias alone does not say under which rules a model was asked: its registry en
 
 from __future__ import annotations
 
-import hashlib
-
-import attrs
-
-from openvlharness_app.building.models import profile_of, prompt_bundle
+from openvlharness_app.building.models import profile_of, profile_record, prompt_bundle
 from openvlharness_app.settings import Settings
 
 
@@ -24,6 +20,4 @@ def resolved_profiles(settings: Settings) -> dict[str, dict[str, object]]:
 
 def _resolved(settings: Settings, service: str) -> dict[str, object]:
     profile = profile_of(settings, service)
-    bundle = prompt_bundle(settings, profile)
-    hashes = {key: hashlib.sha256(bundle.text(key).encode("utf-8")).hexdigest() for key in ("system", "user_prefix")}
-    return {**attrs.asdict(profile), "prompts": {**hashes, "all_texts": bundle.digest}}
+    return profile_record(profile, prompt_bundle(settings, profile))

@@ -45,7 +45,7 @@ def report_schema() -> Schema:
             "answer": or_null(TEXT),
             "error": or_null(record({"code": TEXT, "message": TEXT})),
             "stop_reason": one_of(get_args(StopReason)),
-            "model": record({"alias": TEXT, "model_id": TEXT, "protocol": TEXT}),
+            "model": _model(),
             "steps": items(either(_model_step(), _tool_step(), _update_step(), _compaction_step())),
             "images": entries(_image(), f"^{_IMAGE}$"),
             "bindings": entries(_binding(), "^[^0-9][^ ]*$"),
@@ -55,6 +55,18 @@ def report_schema() -> Schema:
             "private": record({"turns": items(_turn()), "fixed_tokens": or_null(COUNT)}),
         }
     )
+
+
+def _model() -> Schema:
+    """Profiles may gain fields, so only what every one has is named; reports of before they were kept have none."""
+    prompts = record({"system": SHA256, "user_prefix": SHA256, "all_texts": SHA256})
+    profile: Schema = {
+        "type": "object",
+        "properties": {"alias": TEXT, "model_id": TEXT, "adapter": TEXT, "prompts": prompts},
+        "required": ["alias", "model_id", "adapter", "prompts"],
+    }
+    named = {"alias": TEXT, "model_id": TEXT, "protocol": TEXT, "profile": profile}
+    return record(named, optional=["profile"])
 
 
 def _asked() -> Schema:

@@ -197,7 +197,13 @@ def _stop_error(place: Place) -> StopError:
 
 
 def _model_name(place: Place) -> ModelName:
-    return ModelName(alias=place["alias"].text(), model_id=place["model_id"].text(), protocol=place["protocol"].text())
+    """Reports of before profiles were kept have none."""
+    return ModelName(
+        alias=place["alias"].text(),
+        model_id=place["model_id"].text(),
+        protocol=place["protocol"].text(),
+        profile=place["profile"].object() if "profile" in place.object() else None,
+    )
 
 
 def _prices(usage: Place) -> dict[str, dict[str, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from openvlharness_core import (
     Tracer,
 )
 from openvlharness_core.errors import TokenizerUnavailableError
+from openvlharness_core.jsonable import json_ready
 
 if TYPE_CHECKING:
     from openvlharness_adapters.http.retry import Wait
@@ -206,7 +208,23 @@ def generation_seconds(settings: Settings) -> float:
     return entry.timeout if _inherits(settings) else FIXED_GENERATION_SECONDS
 
 
-def model_name(settings: Settings, profile: ModelProfile) -> ModelName:
-    """What reports call the orchestrator."""
+def model_name(settings: Settings, profile: ModelProfile, prompts: PromptBundle) -> ModelName:
+    """What reports call the orchestrator, and the rules under which they say it was asked."""
     alias = settings.orchestrator.alias
-    return ModelName(alias=alias, model_id=profile.model_id or alias, protocol=profile.adapter)
+    return ModelName(
+        alias=alias,
+        model_id=profile.model_id or alias,
+        protocol=profile.adapter,
+        profile=profile_record(profile, prompts),
+    )
+
+
+def profile_record(profile: ModelProfile, prompts: PromptBundle) -> dict[str, object]:
+    """A profile as plain JSON values, and under `prompts` SHA-256 in hex of what its model reads.
+
+    Those are of the system prompt, of the prefix of the question and, under `all_texts`, of all texts together.
+    """
+    hashes = {key: hashlib.sha256(prompts.text(key).encode("utf-8")).hexdigest() for key in ("system", "user_prefix")}
+    fields = attrs.asdict(profile) | {"prompts": {**hashes, "all_texts": prompts.digest}}
+    record: dict[str, object] = json_ready(fields, f"profile {profile.alias}")
+    return record

@@ -29,11 +29,19 @@ SUFFIXES = {"image/jpeg": "jpg", "image/png": "png", "image/webp": "webp"}
 
 @attrs.frozen(kw_only=True)
 class ModelName:
-    """Which model was asked."""
+    """Which model was asked.
+
+    Attributes:
+        alias: its name in the configuration.
+        model_id: what the provider calls it.
+        protocol: how it was spoken to.
+        profile: the rules under which it was asked, as plain JSON values, where they are known.
+    """
 
     alias: str = "custom"
     model_id: str = ""
     protocol: str = ""
+    profile: Mapping[str, Any] | None = attrs.field(default=None, hash=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -140,7 +148,7 @@ class Report:
             "answer": self.answer,
             "error": None if self.error is None else attrs.asdict(self.error),
             "stop_reason": self.stop_reason,
-            "model": attrs.asdict(self.model),
+            "model": _model_to_dict(self.model),
             "steps": [step_to_dict(step, position) for position, step in enumerate(self.steps)],
             "images": {record.handle: image_to_dict(record) for record in self.images},
             "bindings": {record.name: record.descriptor() for record in self.bindings},
@@ -190,6 +198,11 @@ def _asked(state: TurnState) -> tuple[Asked, ...]:
             record = next(records)
             parts.append(AskedImage(handle=record.handle, notes=getattr(part, "notes", ())))
     return tuple(parts)
+
+
+def _model_to_dict(model: ModelName) -> dict[str, Any]:
+    named = {"alias": model.alias, "model_id": model.model_id, "protocol": model.protocol}
+    return named if model.profile is None else named | {"profile": dict(model.profile)}
 
 
 def asked_to_dict(part: Asked) -> dict[str, Any]:

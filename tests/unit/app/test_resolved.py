@@ -11,6 +11,7 @@ import attrs
 import pytest
 import yaml
 
+from openvlharness_app import build_container, open_agent
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.presets import agent_preset_names, load_preset
 from openvlharness_app.prompts import load_prompt_bundle
@@ -18,6 +19,9 @@ from openvlharness_app.prompts.composing import CAPABILITIES
 from openvlharness_app.registry import load_profiles
 from openvlharness_app.reports import load_report, save_report
 from openvlharness_app.resolved import resolved_profiles
+from openvlharness_core import Question
+from openvlharness_core.testing import ScriptedModel, saying
+from tests.support.report_schema import check_report
 from tests.unit.app.configurations import PAPER_ENVIRONMENT, changed, load, paper
 from tests.unit.app.wired import served, wired
 
@@ -34,7 +38,8 @@ def test_every_service_of_a_preset_is_resolved(name: str) -> None:
         fields = dict(found[service])
         fields.pop("prompts")
         profile = load_profiles()[entry.alias]
-        assert fields == attrs.asdict(attrs.evolve(profile, model_id=entry.model_id or profile.model_id))
+        meant = attrs.asdict(attrs.evolve(profile, model_id=entry.model_id or profile.model_id))
+        assert fields == json.loads(json.dumps(meant))
     text = json.dumps(found)
     assert "key-of-the-model" not in text
     assert "http" not in text
@@ -61,6 +66,21 @@ def test_an_edited_entry_shows_under_the_same_alias(tmp_path: Path) -> None:
     assert "unused" not in json.dumps(found)
 
 
+@pytest.mark.parametrize("name", agent_preset_names())
+async def test_a_report_says_under_which_profile_its_model_was_asked(name: str, tmp_path: Path) -> None:
+    settings = load_preset(name, ENVIRONMENT)
+    container = build_container(settings)
+    container.chat_model.override(ScriptedModel(replies=[saying("<answer>4</answer>")]))
+    async with open_agent(container) as agent:
+        report = await agent.answer(Question("2 + 2?"))
+    resolved = resolved_profiles(settings)[settings.agent.model_service]
+    assert report.to_dict()["model"]["profile"] == resolved
+    save_report(report, tmp_path)
+    loaded = load_report(tmp_path)
+    assert (loaded.model, loaded.to_dict()) == (report.model, report.to_dict())
+    check_report(loaded.to_dict())
+
+
 def _files_with(folder: Path, text: bytes) -> list[Path]:
     return [file for file in folder.rglob("*") if file.is_file() and text in file.read_bytes()]
 
@@ -75,8 +95,9 @@ async def test_a_saved_report_has_it_beside(tmp_path: Path) -> None:
     assert saved["orchestrator"]["replay_fields"] == ["reasoning_content"]
     assert saved == json.loads(json.dumps(resolved_profiles(settings)))
     said = json.loads((tmp_path / "report.json").read_text())["model"]
-    assert said == {"alias": "kimi-k3", "model_id": "kimi-k3", "protocol": "chat_completions"}
-    assert load_report(tmp_path).model.alias == "kimi-k3"
+    named = {"alias": "kimi-k3", "model_id": "kimi-k3", "protocol": "chat_completions"}
+    assert said == named | {"profile": saved["orchestrator"]}
+    assert load_report(tmp_path).model == report.model
     assert _files_with(tmp_path, b"CANARY") == []
     save_report(report, tmp_path)  # without settings, those of before go
     assert not (tmp_path / "profiles.json").exists()
