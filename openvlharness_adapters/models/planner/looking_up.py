@@ -1,25 +1,30 @@
 """Facts from documents: a search by words, then the best pages, and the sentence there that says what is asked.
 
-A sentence answers only if it holds most words that carry the question and its page's title holds the others: without one
-of them it would answer another question.
+A sentence answers only if it says what is asked of what the question names; its page's title stands for `it`. Without one of
+the question's words it would answer another question.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 import attrs
 
+from openvlharness_adapters.models.planner.clauses import Context
 from openvlharness_adapters.models.planner.evidence import Seen
 from openvlharness_adapters.models.planner.looks import Answer, Call, Cannot, Plan, made
 from openvlharness_adapters.models.planner.places import Place
+from openvlharness_adapters.models.planner.saying import says
+from openvlharness_adapters.models.planner.wh_questions import readings_of
+from openvlharness_adapters.models.planner.wording import EMPTY, as_done, cut, is_form, is_mark
 from openvlharness_core.messages import TextPart
 
 SEARCH, VISIT, IMAGE_SEARCH = "Text_Search_Tool", "Webpage_Visit_Tool", "Image_Search_Tool"
 
 _MOST_PAGES = 3
-_LEAST_SHARE = 0.6  # of the question's words, in the sentence itself
 _MOST_SENTENCES = 2
+_ELISION = re.compile(r"\n\s*…\s*\n")
 
 _DOCUMENTS = "(?:the |your |our |these |my )?(?:local )?(?:documents|corpus|files|notes|library|pages)"
 _LOOK_UP = re.compile(
@@ -31,17 +36,6 @@ _LOOK_UP = re.compile(
 _FREE = re.compile(r"(?:who|what|when|where|which|how|why|whose|whom|in which|in what)\b.+")
 _SOURCE = re.compile(
     "(?:what|where) is (?:this|the) (?:picture|image|photo) from|where (?:does|did) (?:this|the) (?:picture|image|photo) come from"
-)
-_EMPTY = frozenset(
-    re.findall(
-        "[a-z]+",
-        """a an the of in on at by for from to with and or is are was were be been being do does did has have had who whom
-    whose what when where which why how many much long far old this that these those it its there their his her he she
-    they you i we me us can could would will tell about please say said called named there into onto as any some""",
-    )
-)
-_QUANTITY = re.compile(
-    r"\b(?:when|how (?:many|much|long|far|old|tall|high|deep|wide|heavy|large|big|fast)|which year|what year)\b"
 )
 VOCABULARY = frozenset(re.findall("[a-z]+", f"{_LOOK_UP.pattern} {_SOURCE.pattern}"))
 
@@ -91,7 +85,7 @@ def looking_up_of(words: str, *, freely: bool = False) -> LookingUpAsk | None:
 def terms_of(question: str) -> tuple[str, ...]:
     """The words that carry a question, lower case, each once."""
     words = re.findall(r"[^\W_]+", question.casefold().replace("'s", " "))
-    return tuple(dict.fromkeys(word for word in words if word not in _EMPTY))
+    return tuple(dict.fromkeys(word for word in words if word not in EMPTY))
 
 
 # --- plans ---------------------------------------------------------------------------------------------------------
@@ -110,7 +104,8 @@ def look_up(ask: LookUp) -> Plan[Answer]:
         page = page_shown((yield from made(visit)), handle)
         if page is None:
             continue
-        absent = [term for term in terms if not _holds(f"{page.title}\n{page.passages}", term)]
+        held = frozenset(cut(f"{page.title}\n{page.passages}").words)
+        absent = [term for term in terms if not _holds(held, term) and not _holds(held, as_done(term) or term)]
         said = [] if absent else telling(page, ask.query)
         if said:
             return Answer(
@@ -124,18 +119,32 @@ def look_up(ask: LookUp) -> Plan[Answer]:
 
 
 def telling(page: Page, question: str) -> list[str]:
-    """The sentences of a page that hold most of a question's words, if they hold enough; two if equally many."""
+    """The sentences of a page that say what is asked and hold most of its words; two if equally many, none if more."""
     terms = terms_of(question)
-    needs_number = _QUANTITY.search(question.casefold()) is not None
+    readings = readings_of(question)
+    title = tuple(word for word in terms_of(page.title))
     ranked: list[tuple[int, str]] = []
-    for sentence in sentences_of(page.passages):
-        own = [term for term in terms if _holds(sentence, term)]
-        is_whole = all(term in own or _holds(page.title, term) for term in terms)
-        if is_whole and len(own) >= _LEAST_SHARE * len(terms) and (not needs_number or re.search(r"\d", sentence)):
-            ranked.append((len(own), sentence))
+    for sentence, is_about_title in _in_context(page, title):
+        said = cut(sentence)
+        context = Context(title=title, is_about_title=is_about_title, asked=frozenset(cut(question).words))
+        if any(says(said, reading, context) for reading in readings):
+            ranked.append((sum(_holds(said.words, term) for term in terms), sentence))
     most = max((own for own, _ in ranked), default=0)
     best = list(dict.fromkeys(sentence for own, sentence in ranked if own == most))
     return best if len(best) <= _MOST_SENTENCES else []
+
+
+def _in_context(page: Page, title: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+    """Each sentence, and whether `it` at its start stands for the title: the sentence before it began with that."""
+    for block in _ELISION.split(page.passages):
+        begins_with_title = False
+        for sentence in sentences_of(block):
+            words = tuple(word for word in cut(sentence).words if not is_mark(word))
+            starts_with_it = words[:1] in (("it",), ("its",))
+            yield sentence, starts_with_it and begins_with_title
+            telling_words = tuple(word for word in words if word not in EMPTY)
+            begins = bool(title) and telling_words[: len(title)] == title
+            begins_with_title = begins or (begins_with_title and words[:1] == ("it",))
 
 
 def sentences_of(text: str) -> list[str]:
@@ -150,11 +159,9 @@ def sentences_of(text: str) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def _holds(text: str, term: str) -> bool:
-    """Whether a text has a word that starts as the term does; long terms may end otherwise, numbers may not."""
-    start = term if len(term) < 5 or term.isdigit() else term[: max(4, len(term) - 3)]
-    ends = r"(?!\w)" if term.isdigit() else r"s?(?!\w)" if len(term) < 5 else ""
-    return re.search(rf"(?<![^\W_]){re.escape(start)}{ends}", text.casefold()) is not None
+def _holds(words: Iterable[str], term: str) -> bool:
+    """Whether a form of the term is among words in lower case."""
+    return any(is_form(term, word) for word in words)
 
 
 def where_from(picture: str) -> Plan[Answer]:

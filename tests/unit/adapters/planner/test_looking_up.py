@@ -21,6 +21,7 @@ from openvlharness_core.testing.images import fake_image
 from openvlharness_core.testing.seeking import FakeImageSearch, FakePages
 from tests.unit.adapters.planner.board import asked
 from tests.unit.adapters.planner.desk import calls, cannot
+from tests.unit.adapters.planner.shelves import OBSERVATORY, SHIPYARD, Shelf
 
 TEXTS = {
     "file:///kestrel": (
@@ -101,9 +102,36 @@ def test_without_a_search_a_free_question_is_not_understood() -> None:
 
 
 async def test_equally_good_sentences_are_both_quoted_and_more_are_none() -> None:
-    page = Page(handle="p", title="Ane", passages="The Ane rises in Moll. The Ane flows by Moll. Boats ply the Ane.")
-    assert telling(page, "where is Moll on the Ane") == ["The Ane rises in Moll.", "The Ane flows by Moll."]
+    page = Page(handle="p", title="Ane", passages="The Ane rises in Moll. The Ane rises at dawn. Boats ply the Ane.")
+    assert telling(page, "where does the Ane rise") == ["The Ane rises in Moll.", "The Ane rises at dawn."]
     assert telling(page, "the Ane") == []
+
+
+def _told(shelf: Shelf, question: str) -> list[str]:
+    """What any page says, whether or not a search would have found it."""
+    return [
+        said
+        for number, (title, text) in enumerate(shelf.pages.items())
+        for said in telling(Page(handle=f"p{number}", title=title, passages=text), question.rstrip("?").lower())
+    ]
+
+
+def _inside(shelf: Shelf) -> list[object]:
+    return [pytest.param(shelf, question, answer, id=question) for question, answer in shelf.inside.items()]
+
+
+@pytest.mark.parametrize(("shelf", "question", "answer"), [*_inside(OBSERVATORY), *_inside(SHIPYARD)])
+def test_what_a_page_says_is_found(shelf: Shelf, question: str, answer: str) -> None:
+    (said,) = _told(shelf, question)
+    assert answer in said
+
+
+@pytest.mark.parametrize(
+    ("shelf", "question"),
+    [pytest.param(shelf, question, id=question) for shelf in (OBSERVATORY, SHIPYARD) for question in shelf.outside],
+)
+def test_a_question_beside_what_a_page_says_finds_nothing(shelf: Shelf, question: str) -> None:
+    assert _told(shelf, question) == []
 
 
 def test_sentences_end_where_a_reader_would_end_them() -> None:
