@@ -17,6 +17,7 @@ from openvlharness_adapters.models.planner.wording import (
     is_form,
     is_mark,
     is_name,
+    is_past,
     words_of,
 )
 
@@ -55,7 +56,7 @@ def spans_of(sentence: Sentence, phrase: Phrase, context: Context, verb: int | N
                 yield span
     title = context.title
     if set(phrase.words) == set(title):
-        if words[0] in ("it", "its") and context.is_about_title:
+        if words[0] == "it" and context.is_about_title:
             yield (0, 1)
         by_its_kind = len(title) > 1 and words[:2] in (("the", title[-1]), ("this", title[-1]))
         if by_its_kind and _is_whole(sentence, (1, 2), verb):
@@ -119,7 +120,7 @@ def is_subject(sentence: Sentence, span: Span, anchor: int) -> bool:
         return False
     between = words[end:anchor]
     if between and not is_mark(between[0]) and between[0] not in EMPTY | PREPOSITIONS and not _only_adverbs(between):
-        return between[0] not in DETERMINERS and _is_verb_like(between[0]) and not has_break(sentence, end, anchor)
+        return _is_verb(between) and not has_break(sentence, end, anchor)
     return not has_break(sentence, end, anchor)
 
 
@@ -127,8 +128,9 @@ def _only_adverbs(words: tuple[str, ...]) -> bool:
     return all(word.endswith("ly") or word in EMPTY | {"also", "first", "finally", "later", "again"} for word in words)
 
 
-def _is_verb_like(word: str) -> bool:
-    return word.endswith(("ed", "s", "t"))
+def _is_verb(words: tuple[str, ...]) -> bool:
+    """Whether these words begin with a verb, as far as its ending tells; what stands before `was` is none."""
+    return (words[0].endswith("s") or is_past(words[0]) is True) and not BE & set(words[1:2])
 
 
 def has_break(sentence: Sentence, start: int, end: int) -> bool:
@@ -147,6 +149,7 @@ def has_break(sentence: Sentence, start: int, end: int) -> bool:
 
 
 def clause_end(words: tuple[str, ...], start: int) -> int:
+    """Where the clause that goes on at `start` ends, or where it has gone on long enough."""
     ends = _BREAKS | {"and", "when", "where", "after", "before", "until", "which", "since"}
     near = range(start, min(len(words), start + _NEAR))
     return next((at for at in near if words[at] in ends and at > start), near.stop)

@@ -23,7 +23,7 @@ OBSERVATORY = Shelf(
             "Quist. It is 1,870 metres above the sea. Its largest telescope was built by Osker Brand in 1911.\n\n"
             "The director since 2016 is Mirela Toth. The observatory owns nine telescopes and 3,200 glass plates. The library was "
             "closed in 1974 and has never reopened.\n\n"
-            "The dome, painted white, turns on 24 wheels. Comet Vane was discovered here in 1933 by Pavel Ruud. The guard, who "
+            "The dome, painted white, turns on 24 wheels. The dome motors were renewed in 1996. Comet Vane was discovered here in 1933 by Pavel Ruud. The guard, who "
             "was born in 1951, lives in Corl."
         ),
         "Corl": (
@@ -82,6 +82,10 @@ OBSERVATORY = Shelf(
         "How long is the Sarn Observatory?",
         "How old is the oldest house in Corl?",
         "Who opened the Sarn Observatory?",
+        "Who built the Sarn Observatory?",
+        "When was the Sarn Observatory built?",
+        "When was the dome renewed?",
+        "Who is the guard born in 1951?",
         "When was Mirela Toth born?",
         "How many visitors does Corl have?",
         "How many wheels does the Sarn Observatory have?",
