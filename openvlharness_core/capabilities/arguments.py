@@ -238,7 +238,10 @@ def _expected(rule: object) -> str:
         case "array":
             least, most = rule.get("minItems"), rule.get("maxItems")
             exact = least is not None and least == most
-            size = f" of exactly {least}" if exact else f" of at least {least}" if least else ""
+            limits = [f"at least {least}" if least else "", f"at most {most}" if most is not None else ""]
+            size = (
+                f" of exactly {least}" if exact else f" of {' and '.join(filter(None, limits))}" if any(limits) else ""
+            )
             return f"a list{size}, each {_expected(rule.get('items'))}"
         case "object":
             return "an object"

@@ -11,6 +11,7 @@ from openvlharness_core.calls import Findings, NewBinding, NewImage, Registered
 from openvlharness_core.cameras import CameraTrajectory
 from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
+from openvlharness_core.capabilities.bounds import NAMED_LIMIT
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.capabilities.motion import Motion, motions
 from openvlharness_core.capabilities.regions import region_note
@@ -20,11 +21,15 @@ from openvlharness_core.messages import ImagePart, Part, TextPart
 from openvlharness_core.ports.imaging import EvidenceRenderer
 from openvlharness_core.ports.perception import CameraBackend
 from openvlharness_core.prompts import PromptBundle
+from openvlharness_core.texts import bounded, clean_text
 
 SALIENT_METRES = 1.0
 SALIENT_DEGREES = 10.0
 METRES_NOISE, DEGREES_NOISE = 1e-6, 1e-4
 """What float32 matrices may take from a motion of exactly that much; nothing that is printed shows it."""
+NOTES_LIMIT, NOTE_LIMIT = 10, 600
+"""Notes of the backend that the model is shown, and characters of each."""
+_WHOLE = "the report of this call"
 COORDINATE_SYSTEM = "camera axes: +X right, +Y down, +Z forward; extrinsics are world-to-camera"
 
 _PARAMETERS = object_schema(
@@ -33,14 +38,17 @@ _PARAMETERS = object_schema(
             "type": "array",
             "items": IMAGE_ID,
             "minItems": 2,
-            "description": "Handles of at least two images of one scene, in order; the first is the reference.",
+            "maxItems": NAMED_LIMIT,
+            "description": f"Handles of 2 to {NAMED_LIMIT} images of one scene, in order; the first is the reference.",
         }
     },
     ("image_ids",),
 )
 _NOTES = {
     "intrinsics": "(N, 3, 3), each for its image's pixels; the image's corner is (0, 0), the middle of its first pixel (0.5, 0.5)",
-    "extrinsics": "(N, 3, 4), world-to-camera [R | t]; the first need not be the identity; centre = -R.T @ t",
+    "extrinsics": "(N, 3, 4), world-to-camera [R | t]: x_camera = R @ x_world + t; the first need not be the identity; centre = -R.T @ t",
+    "coordinate_system": COORDINATE_SYSTEM,
+    "reference_image_id": "the image of row 0",
     "sizes": "[height, width] of each image",
     "is_metric": "whether translations are metres; otherwise their scale is unknown",
     "translation_known": "one a camera; where it is False only the rotation counts",
@@ -102,7 +110,7 @@ class CameraPoseCapability:
             "cameras": [
                 {"image_id": handle} | motion.to_data() for handle, motion in zip(handles, motions(path), strict=True)
             ],
-            "notes": list(path.notes),
+            "notes": [clean_text(note) for note in path.notes],
             "coordinate_system": COORDINATE_SYSTEM,
             "binding": hands.workspace.name_for(binding),
         }
@@ -121,7 +129,7 @@ class CameraPoseCapability:
         lines.append(prompts.text("camera_convention"))
         if not metric:
             lines.append(prompts.text("camera_scale_unknown"))
-        lines += [prompts.text("camera_note", note=note) for note in cast("list[str]", data["notes"])]
+        lines += [prompts.text("camera_note", note=note) for note in _told(cast("list[str]", data["notes"]))]
         if data["binding"]:
             lines.append(prompts.text("kept_in_binding", binding=data["binding"]))
         notes = [
@@ -139,6 +147,13 @@ class CameraPoseCapability:
         )
 
 
+def _told(notes: list[str]) -> list[str]:
+    """The notes that the model is shown, each cut where it is too long, and how many there are beyond."""
+    told = [bounded(note, NOTE_LIMIT, _WHOLE) for note in notes[:NOTES_LIMIT]]
+    rest = len(notes) - NOTES_LIMIT
+    return [*told, f"{rest} more notes are in {_WHOLE}"] if rest > 0 else told
+
+
 def _binding(path: CameraTrajectory, handles: list[str]) -> NewBinding:
     fields: dict[str, object] = {
         "image_ids": handles,
@@ -151,7 +166,9 @@ def _binding(path: CameraTrajectory, handles: list[str]) -> NewBinding:
         "translation_known": list(path.translation_known),
         "coordinate_system": COORDINATE_SYSTEM,
     }
-    return NewBinding(stem="camera_trajectory_result", fields=fields, notes=_NOTES, image_id=handles[0])
+    rows = f"rows of intrinsics, extrinsics, sizes and translation_known, in order: {', '.join(handles)}"
+    notes = _NOTES | {"image_ids": rows}
+    return NewBinding(stem="camera_trajectory_result", fields=fields, notes=notes, image_id=handles[0])
 
 
 def _line(camera: Mapping[str, object], metric: bool, prompts: PromptBundle) -> str:

@@ -21,13 +21,15 @@ from openvlharness_core.messages import ImagePart, Part, TextPart
 from openvlharness_core.ports.code import CodeExecutor, CodeGenerator
 from openvlharness_core.prompts import PromptBundle
 from openvlharness_core.results import Outcome
-from openvlharness_core.texts import bounded, clean_text
+from openvlharness_core.texts import bounded, clean_text, excerpt
 
 PROGRAM_LIMIT = 6000
 OUTPUT_LIMIT = 6000
 STDERR_LIMIT = 2000
 ERROR_LIMIT = 2000
 """Characters that the model is shown of each; the report holds what the executor kept."""
+FIGURES_LIMIT = 16
+"""Pictures of one program that are registered and shown."""
 GRACE_SECONDS = 5.0
 """How much later than its own deadline an executor may answer before it counts as gone."""
 
@@ -139,9 +141,11 @@ def _outcome_data(outcome: Outcome) -> dict[str, object]:
 async def _pictures(outcome: Outcome, hands: Hands) -> tuple[NewImage, ...]:
     """The pictures of a program that can be shown; others are noted in the trace, since the program did run."""
     images = []
-    for name, data in outcome.images:
+    for name, _ in outcome.images[FIGURES_LIMIT:]:
+        hands.note("picture_refused", f"{excerpt(name)}: more than {FIGURES_LIMIT} pictures")
+    for name, data in outcome.images[:FIGURES_LIMIT]:
         try:
             images.append(NewImage(picture=await hands.take_in(data)))
         except UnreadableImageError as error:
-            hands.note("picture_refused", f"{name}: {error}")
+            hands.note("picture_refused", f"{excerpt(name)}: {error}")
     return tuple(images)

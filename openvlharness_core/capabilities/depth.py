@@ -12,7 +12,7 @@ from openvlharness_core.calls import Findings, NewBinding, NewImage, Registered
 from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
 from openvlharness_core.capabilities.hands import Hands
-from openvlharness_core.capabilities.regions import region_note, to_source_field
+from openvlharness_core.capabilities.regions import region_note, to_source_field, to_source_note
 from openvlharness_core.depth import DepthMap
 from openvlharness_core.errors import MalformedResultError
 from openvlharness_core.memory.workspace import Workspace
@@ -38,7 +38,6 @@ _NOTES = {
     "depth_shape": "[height, width] of depth_meters",
     "size": "[height, width] of image_id",
     "is_metric": "whether distances are metres; otherwise only their order and ratios mean something",
-    "to_source": "2x3 affine map from pixels of image_id to pixels of the picture it was cut from",
 }
 
 
@@ -88,7 +87,7 @@ class DepthCapability:
             "colormap": colormap,
             "image_id": record.handle,
         } | to_source_field(record.handle, hands.workspace)
-        notes = {name: note for name, note in _NOTES.items() if name in fields}
+        notes = _NOTES | to_source_note(record.handle, hands.workspace)
         binding = NewBinding(stem="depth_result", fields=fields, notes=notes, image_id=record.handle)
         data = {
             "image_id": record.handle,

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from openvlharness_core.calls import Findings, NewImage, NewPage, Registered
 from openvlharness_core.capabilities.answered import value_of
+from openvlharness_core.capabilities.bounds import address
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.errors import UnreadableImageError
 from openvlharness_core.memory.workspace import Workspace
@@ -17,12 +18,13 @@ from openvlharness_core.seeking import SearchItem, SearchResults
 from openvlharness_core.texts import bounded, clean_text, excerpt
 
 ITEMS_LIMIT = 50
-"""Items that the model is shown; the data has all."""
+ITEMS_CHARACTERS = 100_000
+"""Items that the model is shown, and the characters of all of them; the data has all."""
 SNIPPET_LIMIT = 600
 SUMMARY_LIMIT = 4000
 NOTE_LIMIT = 1000
 WORDS_LIMIT = 200
-"""Characters that the model is shown of each; the last holds for titles, sources and addresses."""
+"""Characters that the model is shown of each; the last holds for titles and sources."""
 _WHOLE = "the report of this call"
 
 
@@ -76,23 +78,29 @@ def search_evidence(
     pages, images = iter(registered.pages), iter(registered.images)
     parts: list[Part] = []
     items = cast("list[dict[str, Any]]", data["items"])
+    left, shown = ITEMS_CHARACTERS, min(len(items), ITEMS_LIMIT)
     for number, item in enumerate(items[:ITEMS_LIMIT], 1):
-        link = (next(pages, None) or item["url"]) if item["url"] else None
+        link = (next(pages, None) or address(item["url"])) if item["url"] else None
         source = excerpt(item["source"], WORDS_LIMIT)
         details = "; ".join(f"{name}: {value}" for name, value in item["details"].items())
         lines = [" — ".join(filter(None, (f"[{number}] {excerpt(item['title'], WORDS_LIMIT)}", source, link)))]
         lines += [excerpt(details, SNIPPET_LIMIT), bounded(item["snippet"], SNIPPET_LIMIT, link or _WHOLE)]
         handle = next(images, None) if item["has_image"] else None
         if handle is None and item["thumbnail_url"]:
-            lines.append(item["thumbnail_url"])
-        parts.append(TextPart(text="\n".join(line for line in lines if line)))
+            lines.append(address(item["thumbnail_url"]))
+        said = "\n".join(line for line in lines if line)
+        left -= len(said)
+        if left < 0:
+            shown = number - 1
+            break
+        parts.append(TextPart(text=said))
         if handle is not None:
             picture = workspace.images.resolve(handle).picture
             assert picture is not None
             parts.append(TextPart(text=prompts.text("image_label", handle=handle)))
             parts.append(ImagePart(handle=handle, image=picture.sent))
-    if len(items) > ITEMS_LIMIT:
-        parts.append(TextPart(text=prompts.text("search_rest", count=len(items) - ITEMS_LIMIT)))
+    if len(items) > shown:
+        parts.append(TextPart(text=prompts.text("search_rest", count=len(items) - shown)))
     if data["summary"]:
         summary = bounded(data["summary"], SUMMARY_LIMIT, _WHOLE)
         parts.append(TextPart(text=prompts.text("search_summary", summary=summary)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, cast
 
 import attrs
@@ -14,8 +14,9 @@ import numpy as np
 from openvlharness_core.calls import Findings, NewBinding, NewImage, Registered
 from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
+from openvlharness_core.capabilities.bounds import QUERY_LIMIT, fitting
 from openvlharness_core.capabilities.hands import Hands
-from openvlharness_core.capabilities.regions import region_note, to_source_field
+from openvlharness_core.capabilities.regions import region_note, to_source_field, to_source_note
 from openvlharness_core.detections import Detections
 from openvlharness_core.errors import MalformedResultError
 from openvlharness_core.geometry import GRID, Box, pixels_to_grid
@@ -30,6 +31,8 @@ BOXES_LIMIT = 200
 """Boxes that the model is shown; the binding holds all."""
 LABEL_LIMIT = 200
 """Characters of the query that are repeated with every box."""
+ROWS_LIMIT = 60_000
+"""Characters of all boxes together; signs that JSON has to escape make a label longer."""
 _STEM_LIMIT = 40
 
 _PARAMETERS = object_schema(
@@ -51,7 +54,6 @@ _NOTES = {
     "orig_img_h": "height of image_id in pixels",
     "orig_img_w": "width of image_id in pixels",
     "label": "the query",
-    "to_source": "2x3 affine map from pixels of image_id to pixels of the picture it was cut from; map_boxes applies it",
 }
 
 
@@ -100,7 +102,7 @@ class GroundingCapability:
             drawn = await hands.offload.run(lambda: self.renderer.overlay(picture.full, found))
             drawing = await hands.take_in(drawn.image.data)
             images = (NewImage(picture=drawing, parents=(record.handle,), to_source=drawn.to_source),)
-        binding = _binding(found, query, record.handle, to_source_field(record.handle, hands.workspace))
+        binding = _binding(found, query, record.handle, hands.workspace)
         data = {
             "image_id": record.handle,
             "query": query,
@@ -120,15 +122,17 @@ class GroundingCapability:
     ) -> tuple[Part, ...]:
         """The count, the boxes and the numbered picture; or one sentence that nothing was found."""
         data = findings.data
-        handle, query, count = str(data["image_id"]), str(data["query"]), cast(int, data["num_objects"])
+        handle, query = str(data["image_id"]), excerpt(str(data["query"]), QUERY_LIMIT)
+        count = cast(int, data["num_objects"])
         parts: list[Part] = []
         if count:
             objects = cast("list[dict[str, object]]", data["objects"])
-            text = prompts.text(
-                "grounding_found", count=count, query=query, image=handle, boxes=self._listed(objects, query)
-            )
-            if count > BOXES_LIMIT:
-                text += "\n" + prompts.text("grounding_rest", count=count - BOXES_LIMIT)
+            rows = fitting(self._rows(objects, query), BOXES_LIMIT, ROWS_LIMIT)
+            opening, closing = "{}" if self.boxes == "object_map" else "[]"
+            listed = "\n".join([opening, ",\n".join(rows), closing])
+            text = prompts.text("grounding_found", count=count, query=query, image=handle, boxes=listed)
+            if count > len(rows):
+                text += "\n" + prompts.text("grounding_rest", count=count - len(rows))
                 if data["binding"]:
                     text += " " + prompts.text("kept_in_binding", binding=data["binding"])
             parts.append(TextPart(text=text))
@@ -146,17 +150,14 @@ class GroundingCapability:
             parts.append(ImagePart(handle=drawing, image=picture.sent))
         return tuple(parts)
 
-    def _listed(self, objects: list[dict[str, object]], query: str) -> str:
-        shown = objects[:BOXES_LIMIT]
-        if self.boxes == "object_map":
-            rows = [
-                f'"object {number}": [{", ".join(f"{v:.2f}" for v in cast("list[float]", each["box_grid"]))}]'
-                for number, each in enumerate(shown, 1)
-            ]
-            return "{\n" + ",\n".join(rows) + "\n}"
+    def _rows(self, objects: list[dict[str, object]], query: str) -> Iterator[str]:
         label = excerpt(query, LABEL_LIMIT)
-        rows = [json.dumps({"bbox_2d": each["bbox_2d"], "label": label}, ensure_ascii=False) for each in shown]
-        return "[\n" + ",\n".join(rows) + "\n]"
+        for number, each in enumerate(objects, 1):
+            if self.boxes == "object_map":
+                box = ", ".join(f"{v:.2f}" for v in cast("list[float]", each["box_grid"]))
+                yield f'"object {number}": [{box}]'
+            else:
+                yield json.dumps({"bbox_2d": each["bbox_2d"], "label": label}, ensure_ascii=False)
 
 
 def in_reading_order(found: Detections) -> tuple[Detections, list[tuple[int, int, int, int]]]:
@@ -184,7 +185,7 @@ def _exact_grid(box: np.ndarray, size_hw: tuple[int, int]) -> list[float]:
     ]
 
 
-def _binding(found: Detections, query: str, handle: str, to_source: Mapping[str, object]) -> NewBinding:
+def _binding(found: Detections, query: str, handle: str, workspace: Workspace) -> NewBinding:
     height, width = found.size_hw
     fields: dict[str, object] = {
         "pred_boxes": found.boxes_xyxy_px,
@@ -195,8 +196,8 @@ def _binding(found: Detections, query: str, handle: str, to_source: Mapping[str,
         "orig_img_w": width,
         "label": query,
         "image_id": handle,
-    } | dict(to_source)
-    notes = {name: note for name, note in _NOTES.items() if name in fields}
+    } | to_source_field(handle, workspace)
+    notes = _NOTES | to_source_note(handle, workspace)
     return NewBinding(stem=stem_of(query), fields=fields, notes=notes, image_id=handle)
 
 

@@ -10,6 +10,7 @@ from openvlharness_core.calls import Findings, Registered
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
 from openvlharness_core.capabilities.found import nothing_found, search_evidence, search_findings, search_note
 from openvlharness_core.capabilities.hands import Hands
+from openvlharness_core.capabilities.regions import region_note
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import Part, TextPart
 from openvlharness_core.ports.seeking import ImageSearchBackend
@@ -56,8 +57,9 @@ class ImageSearchCapability:
     ) -> tuple[Part, ...]:
         """The visual matches, or why there are none."""
         data = findings.data
+        of_crop = region_note(str(data["image_id"]), workspace, prompts)
         if not data["items"]:
             text = prompts.text("image_search_nothing", image=data["image_id"], reason=nothing_found(data))
-            return (TextPart(text=text), *search_note(data, prompts))
+            return (TextPart(text=text), *of_crop, *search_note(data, prompts))
         head = prompts.text("image_search_results", image=data["image_id"])
-        return (TextPart(text=head), *search_evidence(data, registered, workspace, prompts))
+        return (TextPart(text=head), *of_crop, *search_evidence(data, registered, workspace, prompts))

@@ -11,8 +11,9 @@ import attrs
 from openvlharness_core.calls import Findings, NewBinding, Registered
 from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import IMAGE_ID, object_schema
+from openvlharness_core.capabilities.bounds import fitting
 from openvlharness_core.capabilities.hands import Hands
-from openvlharness_core.capabilities.regions import region_note, to_source_field
+from openvlharness_core.capabilities.regions import region_note, to_source_field, to_source_note
 from openvlharness_core.errors import MalformedResultError
 from openvlharness_core.geometry import Box, pixels_to_grid
 from openvlharness_core.memory.workspace import Workspace
@@ -20,18 +21,20 @@ from openvlharness_core.messages import Part, TextPart
 from openvlharness_core.ports.perception import OcrBackend
 from openvlharness_core.prompts import PromptBundle
 from openvlharness_core.results import TextLine, Transcription
-from openvlharness_core.texts import bounded, clean_text
+from openvlharness_core.texts import bounded, clean_text, excerpt
 
 TEXT_LIMIT = 8000
 """Characters of text that the model is shown; the binding holds all."""
 LINES_LIMIT = 200
 """Lines whose places the model is shown."""
+LABEL_LIMIT = 200
+PLACES_LIMIT = 40_000
+"""Characters of each line's text that stand beside its place, and of all places together."""
 
 _PARAMETERS = object_schema({"image_id": IMAGE_ID}, ("image_id",))
 _NOTES = {
     "text": "everything that was read, in reading order, one line a line; may be empty",
     "lines": "one dict a line: text, box [x1, y1, x2, y2] in pixels of image_id, score 0-1; None if places are unknown",
-    "to_source": "2x3 affine map from pixels of image_id to pixels of the picture it was cut from",
 }
 
 
@@ -83,7 +86,7 @@ class OcrCapability:
                 NewBinding(
                     stem="ocr_result",
                     fields=fields,
-                    notes={name: note for name, note in _NOTES.items() if name in fields},
+                    notes=_NOTES | to_source_note(record.handle, hands.workspace),
                     image_id=record.handle,
                 ),
             ),
@@ -101,13 +104,18 @@ class OcrCapability:
         parts: list[Part] = [TextPart(text=said), *region_note(handle, workspace, prompts)]
         lines = cast("list[dict[str, object]] | None", findings.data["lines"])
         if lines and text.strip():
-            places = [{"bbox_2d": line["bbox_2d"], "label": line["text"]} for line in lines[:LINES_LIMIT]]
-            rows = ",\n".join(json.dumps(place, ensure_ascii=False) for place in places)
+            shown = fitting(map(_row, lines), LINES_LIMIT, PLACES_LIMIT)
+            rows = ",\n".join(shown)
             parts.append(TextPart(text=prompts.text("ocr_lines", lines=f"[\n{rows}\n]")))
-            if len(lines) > LINES_LIMIT:
+            if len(lines) > len(shown):
                 binding = registered.bindings[0] if registered.bindings else "no binding"
-                parts.append(TextPart(text=prompts.text("ocr_rest", count=len(lines) - LINES_LIMIT, binding=binding)))
+                parts.append(TextPart(text=prompts.text("ocr_rest", count=len(lines) - len(shown), binding=binding)))
         return tuple(parts)
+
+
+def _row(line: Mapping[str, object]) -> str:
+    label = excerpt(str(line["text"]), LABEL_LIMIT)
+    return json.dumps({"bbox_2d": line["bbox_2d"], "label": label}, ensure_ascii=False)
 
 
 def _is_inside(box_xyxy_px: Box, size_hw: tuple[int, int]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from openvlharness_core.geometry import map_box, pixels_to_grid
 from openvlharness_core.memory.workspace import Workspace
 from openvlharness_core.messages import TextPart
@@ -20,6 +22,13 @@ def region_note(handle: str, workspace: Workspace, prompts: PromptBundle) -> tup
 
 
 def to_source_field(handle: str, workspace: Workspace) -> dict[str, object]:
-    """The `to_source` field of a binding made on a crop: 2x3 rows from its pixels to the source's; else nothing."""
+    """The `to_source` field of a binding made on a crop: float64 (2, 3), its pixels to the source's; else nothing."""
     source, affine = workspace.images.origin(handle)
-    return {} if source == handle else {"to_source": [list(row) for row in affine]}
+    return {} if source == handle else {"to_source": np.array(affine, np.float64)}
+
+
+def to_source_note(handle: str, workspace: Workspace) -> dict[str, str]:
+    """What a code writer has to know of `to_source_field`; nothing where there is none."""
+    source = workspace.images.origin(handle)[0]
+    note = f"2x3 affine map from pixels of {handle} to pixels of {source}, which it was cut from; map_boxes applies it"
+    return {} if source == handle else {"to_source": note}

@@ -9,6 +9,7 @@ import attrs
 
 from openvlharness_core.calls import Findings, Registered
 from openvlharness_core.capabilities.base import object_schema
+from openvlharness_core.capabilities.bounds import QUERY_LIMIT
 from openvlharness_core.capabilities.found import nothing_found, search_evidence, search_findings, search_note
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.memory.workspace import Workspace
@@ -16,6 +17,7 @@ from openvlharness_core.messages import Part, TextPart
 from openvlharness_core.ports.seeking import TextSearchBackend
 from openvlharness_core.prompts import PromptBundle
 from openvlharness_core.seeking import SEARCH_TYPES, SearchType
+from openvlharness_core.texts import excerpt
 
 _PARAMETERS = object_schema(
     {
@@ -70,8 +72,9 @@ class TextSearchCapability:
     ) -> tuple[Part, ...]:
         """The kept items, or why there are none."""
         data = findings.data
+        query = excerpt(str(data["query"]), QUERY_LIMIT)
         if not data["items"]:
-            text = prompts.text("search_nothing", query=data["query"], reason=nothing_found(data))
+            text = prompts.text("search_nothing", query=query, reason=nothing_found(data))
             return (TextPart(text=text), *search_note(data, prompts))
-        head = prompts.text("search_results", query=data["query"], search_type=data["search_type"])
+        head = prompts.text("search_results", query=query, search_type=data["search_type"])
         return (TextPart(text=head), *search_evidence(data, registered, workspace, prompts))

@@ -11,6 +11,7 @@ import attrs
 from openvlharness_core.calls import Findings, NewPage, Registered
 from openvlharness_core.capabilities.answered import value_of
 from openvlharness_core.capabilities.base import object_schema
+from openvlharness_core.capabilities.bounds import NAMED_LIMIT, address
 from openvlharness_core.capabilities.hands import Hands
 from openvlharness_core.errors import MalformedResultError, ToolFailure
 from openvlharness_core.memory.workspace import Workspace
@@ -26,7 +27,10 @@ REASON_LIMIT = 600
 """Characters that the model is shown of each page."""
 ALL_PAGES_LIMIT = 40_000
 """Characters of evidence and summaries together: many pages share them."""
-_SCHEME = re.compile(r"^(https?|file)://", re.IGNORECASE)
+NAME_LIMIT = 60
+"""Characters of the address that names a page without a handle."""
+_WEB = re.compile(r"https?://[^\s/]", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 _PARAMETERS = object_schema(
     {
@@ -34,7 +38,8 @@ _PARAMETERS = object_schema(
             "type": "array",
             "items": {"type": "string", "minLength": 1},
             "minItems": 1,
-            "description": "Page handles such as webpage_url_1, or URLs.",
+            "maxItems": NAMED_LIMIT,
+            "description": "Page handles such as webpage_url_1, or http(s) URLs.",
         },
         "goal": {"type": "string", "minLength": 1, "description": "What to find out from the pages."},
     },
@@ -47,7 +52,7 @@ class WebVisitCapability:
     """Visits pages for a goal.
 
     Canonical data: `goal`, `pages` (one a URL: url, title, ok, evidence, summary, and reason, which is empty
-    where the page could be read).
+    where the page could be read). Pages that could be read are registered; one that could not leads nowhere.
     """
 
     backend: PageBackend
@@ -68,7 +73,8 @@ class WebVisitCapability:
         """Visit each page once, in order."""
         goal = str(arguments["goal"])
         aliases = cast("list[str]", arguments["urls"])
-        urls = list(dict.fromkeys(_url(alias, hands.workspace) for alias in aliases))
+        named = [_url(alias, f"urls[{position}]", hands.workspace) for position, alias in enumerate(aliases)]
+        urls = list(dict.fromkeys(named))
         answered = await hands.within(
             self.timeout_seconds, "web_visit", self.backend.visit(urls, goal, timeout_seconds=self.timeout_seconds)
         )
@@ -80,7 +86,7 @@ class WebVisitCapability:
             {name: clean_text(value) if isinstance(value, str) else value for name, value in attrs.asdict(page).items()}
             for page in visited
         ]
-        new = tuple(NewPage(url=page.url, title=clean_text(page.title)) for page in visited)
+        new = tuple(NewPage(url=page.url, title=clean_text(page.title)) for page in visited if page.ok)
         return Findings.of(answered, {"goal": goal, "pages": pages}, pages=new)
 
     def evidence(
@@ -89,28 +95,37 @@ class WebVisitCapability:
         """Per page what serves the goal, or why it could not be read and what to try."""
         pages = cast("list[dict[str, Any]]", findings.data["pages"])
         share = min(1.0, ALL_PAGES_LIMIT / (len(pages) * (EVIDENCE_LIMIT + SUMMARY_LIMIT)))
-        return tuple(
-            TextPart(text=_said(page, registered.pages[position] if registered.pages else page["url"], share, prompts))
-            for position, page in enumerate(pages)
-        )
+        handles = {record.url: record.handle for record in workspace.pages.records}
+        return tuple(TextPart(text=_said(page, handles.get(page["url"]), share, prompts)) for page in pages)
 
 
-def _url(alias: str, workspace: Workspace) -> str:
+def _url(alias: str, place: str, workspace: Workspace) -> str:
+    """The address that `alias` names: that of a known page, or one of the web.
+
+    Any other address has to be a known page's: a file is visited because a search found it, never because a model
+    names it.
+    """
     try:
         return workspace.pages.resolve(alias).url
     except ToolFailure:
-        if _SCHEME.match(alias.strip()):
-            return alias.strip()
+        bare = alias.strip()
+        if _WEB.match(bare):
+            return bare
+        if _SCHEME.match(bare):
+            expected = f"an http(s) URL or the handle of a page that was found, got {excerpt(repr(bare), 80)}"
+            raise ToolFailure("invalid_tool_arguments", f"{place}: expected {expected}") from None
         raise
 
 
-def _said(page: Mapping[str, Any], handle: str, share: float, prompts: PromptBundle) -> str:
+def _said(page: Mapping[str, Any], known: str | None, share: float, prompts: PromptBundle) -> str:
+    """In words; a page that failed has a handle only if it had one before."""
+    handle = known or excerpt(page["url"], NAME_LIMIT)
     if not page["ok"]:
         reason = bounded(page["reason"], REASON_LIMIT, "the report of this call")
-        return prompts.text("page_failed", page=handle, url=page["url"], reason=reason)
+        return prompts.text("page_failed", page=handle, url=address(page["url"]), reason=reason)
     return prompts.text(
         "page_read",
-        page=handle,
+        page=known or address(page["url"]),
         title=excerpt(page["title"] or page["url"], 200),
         evidence=bounded(page["evidence"], int(EVIDENCE_LIMIT * share), handle),
         summary=bounded(page["summary"], int(SUMMARY_LIMIT * share), handle),

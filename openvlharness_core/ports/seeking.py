@@ -46,6 +46,9 @@ class PageBackend(Protocol):
     ) -> Answered[tuple[VisitedPage, ...]]:
         """Return one `VisitedPage` a URL, in order; a page that cannot be read is one with a reason, not a failure.
 
+        A URL is http(s), as a model or a search wrote it, or that of a page which a search of this question brought;
+        any other that a model writes, such as `file:///…`, is refused before it comes here.
+
         Raises:
             BackendError: no page at all could be tried.
             MalformedResultError: an answer that breaks the rules of `VisitedPage`, or not one a URL.

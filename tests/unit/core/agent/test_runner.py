@@ -60,7 +60,7 @@ async def test_a_question_from_its_pictures_to_its_report() -> None:
     record = json.loads(json.dumps(report.to_dict()))
     assert record["schema"] == "openvlharness.report/1"
     assert record["steps"][5]["data"]["text"] == "7"
-    assert record["bindings"]["ocr_result"]["fields"]["to_source"]["length"] == 2, "found on a crop"
+    assert record["bindings"]["ocr_result"]["fields"]["to_source"]["shape"] == [2, 3], "found on a crop"
     assert record["usage"]["tools"]["OCR_Tool"]["calls"] == 1
 
 

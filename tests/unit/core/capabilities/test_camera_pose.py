@@ -118,6 +118,18 @@ async def test_the_binding_has_every_field_with_its_type() -> None:
     assert "pixels" in fields["intrinsics"]["note"]
 
 
+async def test_the_descriptor_tells_a_code_writer_the_axes_and_whose_each_row_is() -> None:
+    stage = two()
+    await stage.use(pose(moved(((1, 0, 0), STILL))), image_ids=["input_image_2", "input_image_1"])
+    fields = stage.fields("camera_trajectory_result")
+    assert fields["image_ids"]["note"].endswith("in order: input_image_2, input_image_1")
+    for rows in ("intrinsics", "extrinsics", "sizes", "translation_known"):
+        assert rows in fields["image_ids"]["note"]
+    assert "+X right, +Y down, +Z forward" in fields["coordinate_system"]["note"]
+    assert "row 0" in fields["reference_image_id"]["note"]
+    assert "R @ x_world + t" in fields["extrinsics"]["note"]
+
+
 @pytest.mark.parametrize(
     ("centre", "kind", "direction"),
     [

@@ -105,8 +105,12 @@ async def test_depth_of_a_crop_says_where_it_belongs() -> None:
     assert shown.text.endswith("handle=tool_generated_image_2\n<tool_generated_image_2>"), (
         "the label is beside its picture"
     )
-    assert stage.binding("depth_result")["to_source"] == [[1, 0, 0], [0, 1, 20]]
-    assert "2x3" in stage.fields("depth_result")["to_source"]["note"]
+    to_source = stage.binding("depth_result")["to_source"]
+    assert isinstance(to_source, np.ndarray)
+    assert to_source.tolist() == [[1, 0, 0], [0, 1, 20]]
+    described = stage.fields("depth_result")["to_source"]
+    assert (described["type"], described["shape"]) == ("ndarray float64", [2, 3])
+    assert "from pixels of tool_generated_image_1 to pixels of input_image_1" in described["note"]
 
 
 async def test_other_data_gets_another_name() -> None:

@@ -157,6 +157,13 @@ async def test_nothing_readable_is_one_sentence_and_an_empty_list() -> None:
     assert list(workspace.values()) == ["ocr_result"]
 
 
+@pytest.mark.parametrize("blank", ["", " ", " \n\t\n", "\u3000"])
+async def test_a_blank_text_is_nothing_readable(blank: str) -> None:
+    tool = OcrCapability(backend=Reader(Transcription(text=blank)))
+    _, evidence, _ = await use(tool, {"image_id": "input_image_1"})
+    assert evidence == [TextPart(text="ocr nothing image=input_image_1")]
+
+
 async def test_a_backend_that_tells_no_places_leaves_them_null() -> None:
     tool = OcrCapability(backend=Reader(Transcription(text="EXIT")))
     findings, evidence, _ = await use(tool, {"image_id": "input_image_1"})

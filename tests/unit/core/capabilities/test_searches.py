@@ -9,9 +9,10 @@ import pytest
 from openvlharness_core.capabilities.found import ITEMS_LIMIT
 from openvlharness_core.capabilities.image_search import ImageSearchCapability
 from openvlharness_core.capabilities.text_search import TextSearchCapability
+from openvlharness_core.capabilities.zoom import ZoomCapability
 from openvlharness_core.errors import ToolFailure, UnsupportedQueryError
 from openvlharness_core.seeking import SEARCH_TYPES, SearchItem, SearchResults
-from openvlharness_core.testing import fake_image
+from openvlharness_core.testing import FakeCodec, FakeZoom, fake_image
 from tests.unit.core.capabilities.stage import IMAGE, Backend, Stage
 
 
@@ -103,6 +104,17 @@ async def test_an_image_search_shows_matches_of_the_picture() -> None:
     assert tool.backend.asked[0][0].size_hw == (40, 60)
     record = stage.workspace.images.resolve("tool_generated_image_1")
     assert (record.source, record.parents, record.to_source) == ("Image_Search_Tool", (), None)
+
+
+@pytest.mark.parametrize("value", [FOUND, SearchResults(items=(), nothing_relevant="crop more")], ids=["found", "none"])
+async def test_an_image_search_with_a_crop_says_which_region_it_is(value: SearchResults) -> None:
+    stage = Stage()
+    zoom = ZoomCapability(backend=FakeZoom(FakeCodec()))
+    await stage.use(zoom, **IMAGE, coords=[0, 500, 500, 1000])
+    shown = await stage.use(image_search(value), image_id="tool_generated_image_1")
+    told = "region of image handle=tool_generated_image_1 region=[0, 500, 500, 1000] source=input_image_1"
+    assert shown.text.splitlines()[1] == told
+    assert "region of image" not in (await stage.use(image_search(value), **IMAGE)).text
 
 
 @pytest.mark.parametrize(("limit", "registered"), [(0, 0), (1, 1), (3, 3), (10, 10), (12, 12), (99, 12)])

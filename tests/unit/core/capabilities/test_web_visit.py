@@ -70,8 +70,45 @@ async def test_a_page_that_failed_says_why_beside_those_that_did_not() -> None:
 
 
 @pytest.mark.parametrize(
-    "alias", ["webpage_url_9", "example.com", "javascript:alert(1)", "ftp://example.com/a", "input_image_1"]
-)
+    "alias",
+    [
+        "file:///etc/passwd", "FILE:///etc/passwd", "file://localhost/etc/passwd", "file://corpus/b.txt", "file:/etc/passwd",
+        " file:///etc/passwd\n", "javascript:alert(1)", "ftp://example.com/a", "data:text/plain,x", "http://", "https:///etc/passwd",
+    ],
+)  # fmt: skip
+async def test_addresses_of_other_kinds_are_refused_before_anything_is_visited(alias: str) -> None:
+    stage, tool = Stage(), visiting()
+    found = SearchResults(items=(SearchItem(title="A", url="file://corpus/a.txt"),))
+    await stage.use(TextSearchCapability(backend=Backend(lambda *asked: found)), query="x")
+    with pytest.raises(ToolFailure, match=r"urls\[1\]: expected an http\(s\) URL or the handle of a page") as raised:
+        await stage.use(tool, urls=[A, alias], goal="g")
+    assert raised.value.code == "invalid_tool_arguments"
+    assert tool.backend.asked == []
+
+
+async def test_a_file_that_a_search_found_is_visited_by_handle_and_by_address() -> None:
+    stage, tool, url = Stage(), visiting(), "file://corpus/a.txt"
+    found = SearchResults(items=(SearchItem(title="A", url=url),))
+    await stage.use(TextSearchCapability(backend=Backend(lambda *asked: found)), query="x")
+    await stage.use(tool, urls=["webpage_url_1"], goal="g")
+    await stage.use(tool, urls=[f" {url} "], goal="g")
+    assert tool.backend.asked == [([url], "g"), ([url], "g")]
+
+
+async def test_a_page_that_could_not_be_read_takes_no_handle() -> None:
+    def visit(urls: list[str], goal: str) -> tuple[VisitedPage, ...]:
+        return (VisitedPage(url=urls[0], ok=False, reason="404"), page(urls[1]))
+
+    stage = Stage()
+    shown = await stage.use(visiting(visit), urls=[A, B], goal="g")
+    assert [(record.handle, record.url) for record in stage.workspace.pages.records] == [("webpage_url_1", B)]
+    assert shown.text.splitlines() == [
+        f"page failed page={A} url={A} reason=404",
+        "page read page=webpage_url_1 title=Title of b evidence=passage summary=short",
+    ]
+
+
+@pytest.mark.parametrize("alias", ["webpage_url_9", "example.com", "/etc/passwd", "input_image_1"])
 async def test_what_is_neither_a_known_page_nor_an_address_is_refused_before_anything_is_visited(alias: str) -> None:
     stage, tool = await searched(), visiting()
     with pytest.raises(ToolFailure, match=r"known ones: webpage_url_[12], webpage_url_[12]") as raised:

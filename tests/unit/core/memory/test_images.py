@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from openvlharness_core.calls import Findings, NewImage
 from openvlharness_core.capabilities.regions import region_note, to_source_field
+from openvlharness_core.code_helpers import map_boxes
 from openvlharness_core.errors import ToolFailure
 from openvlharness_core.geometry import IDENTITY, Affine, translation
 from openvlharness_core.memory.images import ImageMemory, Lineage
@@ -125,7 +127,10 @@ def test_the_way_back_goes_through_two_zooms() -> None:
     workspace, inner = with_image(workspace, "2", outer, to_source=translation(7, 9), height=10, width=20)
     assert workspace.images.origin(inner) == ("input_image_1", translation(57, 29))
     assert workspace.images.origin("input_image_1") == ("input_image_1", IDENTITY)
-    assert to_source_field(inner, workspace) == {"to_source": [[1.0, 0.0, 57.0], [0.0, 1.0, 29.0]]}
+    (to_source,) = to_source_field(inner, workspace).values()
+    assert isinstance(to_source, np.ndarray), "arrays reach code as arrays"
+    assert to_source.tolist() == [[1.0, 0.0, 57.0], [0.0, 1.0, 29.0]]
+    assert map_boxes([[1, 2, 3, 4]], to_source).tolist() == [[58, 31, 60, 33]]
     assert to_source_field("input_image_1", workspace) == {}
     (note,) = region_note(inner, workspace, PROMPTS)
     # x 57 to 77 of 200, y 29 to 39 of 100, on the grid
