@@ -6,7 +6,9 @@ packed otherwise than once with gzip or deflate is not looked at, and of the res
 
 from __future__ import annotations
 
+import asyncio
 import zlib
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -17,6 +19,7 @@ ASK_FOR_GZIP = {"Accept-Encoding": "gzip"}
 _PLAIN = frozenset({"", "identity"})
 _GZIP = frozenset({"gzip", "x-gzip"})
 _DEFLATE = "deflate"
+_LEAVE_SECONDS = 0.05
 
 
 def packing_of(response: httpx.Response) -> str:
@@ -29,12 +32,16 @@ def can_be_unpacked(packing: str) -> bool:
     return packing in _PLAIN or packing in _GZIP or packing == _DEFLATE
 
 
-async def beginning_of(response: httpx.Response, limit: int) -> bytes:
+async def beginning_of(
+    response: httpx.Response, limit: int, *, complete: Callable[[bytearray], bool] | None = None
+) -> bytes:
     """At most `limit` bytes of the unpacked body; what follows is not read.
 
     Args:
         response: open for streaming, of a packing that `can_be_unpacked`.
         limit: 1 or more.
+        complete: shown what there is after every piece; says whether that is all there is to say, however long the
+            other side leaves the body open. It must not change what it is shown.
 
     Raises:
         httpx.DecodingError: a body that is not packed as its header says.
@@ -46,7 +53,8 @@ async def beginning_of(response: httpx.Response, limit: int) -> bytes:
     body = bytearray()
     unpacking: Any = None
     received = 0
-    async for piece in response.aiter_raw():
+    pieces = response.aiter_raw()
+    async for piece in pieces:
         if packing in _PLAIN:
             body += piece[: limit - len(body)]
         elif piece:
@@ -56,7 +64,29 @@ async def beginning_of(response: httpx.Response, limit: int) -> bytes:
         received += len(piece)
         if len(body) >= limit or received > limit:  # packed text is not longer; only padding that unpacks to nothing is
             break
+        if complete is not None and complete(body):
+            await _let_end(pieces)
+            break
     return bytes(body)
+
+
+async def _let_end(pieces: AsyncIterator[bytes]) -> None:
+    """Read on for a moment: only a body that was read to its end leaves a connection that can be used again.
+
+    Real time, since nothing hangs on it: whoever means to end does so at once. What goes wrong behind a complete body
+    is of no interest.
+    """
+    rest = asyncio.ensure_future(_drained(pieces))
+    try:
+        await asyncio.wait({rest}, timeout=_LEAVE_SECONDS)
+    finally:
+        rest.cancel()
+        await asyncio.gather(rest, return_exceptions=True)
+
+
+async def _drained(pieces: AsyncIterator[bytes]) -> None:
+    async for _ in pieces:
+        pass
 
 
 def _unpacking(packing: str, first: bytes) -> Any:

@@ -9,7 +9,7 @@ import attrs
 
 from openvlharness_adapters.models.chat_encoder import ChatEncoder
 from openvlharness_adapters.models.chat_reply import choice_error, reply_from_wire
-from openvlharness_adapters.models.chat_stream import gathered
+from openvlharness_adapters.models.chat_stream import gathered, is_last
 from openvlharness_adapters.models.chat_wire import OWN_FIELDS, RESERVED_OPTIONS, opening
 from openvlharness_adapters.models.provider_errors import error_of
 from openvlharness_adapters.models.served import Dialect, ServedModel
@@ -40,7 +40,12 @@ class ChatCompletionsModel(ServedModel):
     """
 
     dialect: ClassVar[Dialect] = Dialect(
-        reserved=RESERVED_OPTIONS, encoder=_encoder, gathered=gathered, error_of=_error_of, reply=_reply
+        reserved=RESERVED_OPTIONS,
+        encoder=_encoder,
+        gathered=gathered,
+        is_last=is_last,
+        error_of=_error_of,
+        reply=_reply,
     )
 
     def __attrs_post_init__(self) -> None:

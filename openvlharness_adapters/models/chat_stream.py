@@ -133,3 +133,8 @@ def gathered(events: Iterable[object]) -> object:
     if not whole.done and whole.finish_reason is None:
         raise StreamCutError(f"the stream ended after {whole.chunks} chunks, before the reply did")
     return whole.to_wire()
+
+
+def is_last(event: object) -> bool:
+    """Whether nothing counts that comes behind this event: an error. A finish reason is no end; usage follows it."""
+    return error_of(event) is not None

@@ -60,19 +60,24 @@ def body_fault(fault: Fault, body: bytes, redactor: Redactor) -> Fault:
     return attrs.evolve(fault, detail=f"an HTML page, {detail}" if page else detail)
 
 
-def error_fault(error: Mapping[str, object] | str, redactor: Redactor) -> Fault:
+def error_fault(error: Mapping[str, object] | str, redactor: Redactor, *, status: int = 200) -> Fault:
     """The fault of an error object that came with a status of success."""
     if is_context_error(error if isinstance(error, str) else {"error": error}):
         sentence = "the request is longer than the model's context"
         return Fault(kind="context", code=_CONTEXT_CODE, sentence=sentence, detail=_said(error, redactor))
-    sentence = "status 200 with an error instead of a reply"
+    sentence = f"status {status} with an error instead of a reply"
     return Fault(kind="not_a_reply", code="not_a_reply", sentence=sentence, detail=_said(error, redactor))
 
 
-def garbage_fault(problem: str, body: bytes, redactor: Redactor) -> Fault:
-    """The fault of a successful response whose body is no reply."""
-    fault = Fault(kind="not_a_reply", code="not_a_reply", sentence=f"status 200 that is no reply ({problem})")
-    return body_fault(fault, body, redactor)
+def garbage_fault(problem: str, body: bytes, redactor: Redactor, *, status: int = 200) -> Fault:
+    """The fault of a successful response whose body is no reply, with what the body says."""
+    return body_fault(no_reply_fault(problem, status), body, redactor)
+
+
+def no_reply_fault(problem: str, status: int) -> Fault:
+    """The fault of a successful response that is no reply."""
+    sentence = f"status {status} that is no reply ({problem})"
+    return Fault(kind="not_a_reply", code="not_a_reply", sentence=sentence)
 
 
 def _read(body: bytes) -> tuple[object, bool]:

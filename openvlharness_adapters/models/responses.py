@@ -9,7 +9,7 @@ import attrs
 
 from openvlharness_adapters.models.responses_encoder import ResponsesEncoder
 from openvlharness_adapters.models.responses_reply import reply_from_wire, response_error
-from openvlharness_adapters.models.responses_stream import gathered
+from openvlharness_adapters.models.responses_stream import gathered, is_last
 from openvlharness_adapters.models.responses_wire import LIMIT_OPTION, RESERVED_OPTIONS, opening, options_to_wire
 from openvlharness_adapters.models.served import Dialect, ServedModel
 from openvlharness_core.messages import ModelReply
@@ -37,5 +37,10 @@ class ResponsesModel(ServedModel):
     """
 
     dialect: ClassVar[Dialect] = Dialect(
-        reserved=RESERVED_OPTIONS, encoder=_encoder, gathered=gathered, error_of=response_error, reply=_reply
+        reserved=RESERVED_OPTIONS,
+        encoder=_encoder,
+        gathered=gathered,
+        is_last=is_last,
+        error_of=response_error,
+        reply=_reply,
     )

@@ -135,3 +135,10 @@ def gathered(events: Iterable[object]) -> object:
     if not whole.ended and not (closed and whole.all_finished):
         raise StreamCutError(f"the stream ended after {whole.events} events, before the reply did")
     return whole.to_wire()
+
+
+def is_last(event: object) -> bool:
+    """Whether nothing counts that comes behind this event: the one that holds the response, or an error."""
+    if isinstance(event, Mapping) and event.get("type") in _LAST:
+        return True
+    return response_error(event) is not None

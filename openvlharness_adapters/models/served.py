@@ -44,6 +44,7 @@ class Dialect:
         reserved: fields of a body that are no generation options.
         encoder: makes the encoder of one model.
         gathered: puts the events of a stream together; raises StreamCutError or NotAReplyError.
+        is_last: whether an event of a stream is one behind which `gathered` looks at nothing more.
         error_of: the error that a payload carries instead of a reply.
         reply: reads a payload without one, given the generation options and the body as text where that is kept; raises
             NotAReplyError.
@@ -52,6 +53,7 @@ class Dialect:
     reserved: frozenset[str]
     encoder: EncoderOf
     gathered: Callable[[Iterable[object]], object]
+    is_last: Callable[[object], bool]
     error_of: Callable[[object], Mapping[str, object] | str | None]
     reply: Callable[[object, Mapping[str, object], str | None], ModelReply]
 
@@ -63,14 +65,14 @@ class Dialect:
             payload, native = self._payload(reply, keep_native=keep_native)
             if (error := self.error_of(payload)) is None:
                 return self.reply(payload, options, native)
-            fault = error_fault(error, redactor)
+            fault = error_fault(error, redactor, status=reply.status)
         except StreamCutError as cut:
             fault = Fault(kind="connection", code="connection", sentence=str(cut), transient=True)
         except NotAReplyError as problem:
-            fault = garbage_fault(str(problem), reply.body, redactor)
+            fault = garbage_fault(str(problem), reply.body, redactor, status=reply.status)
         except (ValueError, RecursionError):
             kind = "an empty body" if not reply.body.strip() else "not JSON"
-            fault = garbage_fault(kind, reply.body, redactor)
+            fault = garbage_fault(kind, reply.body, redactor, status=reply.status)
         raise AttemptFailed(fault)
 
     def _payload(self, reply: HttpReply, *, keep_native: bool) -> tuple[object, str | None]:
@@ -165,7 +167,7 @@ class ServedModel:
             ContextLengthError: the request does not fit the model's context.
             ValueError: a conversation in which calls and answers do not pair, which would be a bug of its builder.
         """
-        return await self._service.post(self.encoder.body(request), self._read)
+        return await self._service.post(self.encoder.body(request), self._read, is_last=self.dialect.is_last)
 
     def _read(self, reply: HttpReply) -> ModelReply:
         return self.dialect.read(reply, self.options, self._service.redactor, keep_native=self.keep_native)

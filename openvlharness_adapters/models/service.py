@@ -17,7 +17,8 @@ from openvlharness_adapters.http.errors import FOREIGN_ERRORS, AttemptFailed, Fa
 from openvlharness_adapters.http.redaction import Redactor
 from openvlharness_adapters.http.retry import RetryPolicy, Wait, with_retries
 from openvlharness_adapters.http.unpacking import ASK_FOR_GZIP, beginning_of, can_be_unpacked, packing_of
-from openvlharness_adapters.models.provider_errors import body_fault
+from openvlharness_adapters.models.event_stream import StreamEnd
+from openvlharness_adapters.models.provider_errors import body_fault, no_reply_fault
 from openvlharness_core.ports.clock import Clock
 from openvlharness_core.texts import clean_text, excerpt
 
@@ -29,8 +30,9 @@ _LONGEST_ERROR_BYTES = 64 * 1024
 
 @attrs.frozen(kw_only=True)
 class HttpReply:
-    """A successful response, read whole."""
+    """A successful response: its whole body, or an event stream up to its last event."""
 
+    status: int = 200
     content_type: str
     body: bytes = attrs.field(repr=False)
 
@@ -71,12 +73,15 @@ class ModelService:
     def _fixed(self) -> dict[str, str]:
         return {"Content-Type": "application/json", **ASK_FOR_GZIP, **bearer_headers(self.key)}
 
-    async def post(self, pieces: Sequence[bytes], read: Callable[[HttpReply], T]) -> T:
+    async def post(
+        self, pieces: Sequence[bytes], read: Callable[[HttpReply], T], *, is_last: Callable[[object], bool]
+    ) -> T:
         """Post a JSON body and read the reply.
 
         Args:
             pieces: the body, joined only on the way to the socket.
             read: makes the result of a successful response, or raises AttemptFailed.
+            is_last: whether the JSON value of an event ends a stream, though the connection stay open.
 
         Raises:
             ModelUnavailableError: unreachable, timed out or failing, retries included.
@@ -87,7 +92,7 @@ class ModelService:
         headers = {**self._headers, "Content-Length": str(body.length)}
 
         async def attempt() -> T:
-            return read(await self._exchange(body, headers))
+            return read(await self._exchange(body, headers, is_last))
 
         try:
             return await with_retries(attempt, policy=self.policy, clock=self.clock, on_wait=self.on_wait)
@@ -95,14 +100,15 @@ class ModelService:
             fault = failed.fault
         raise model_error(fault, shown(self.endpoint))
 
-    async def _exchange(self, body: GroupedBody, headers: dict[str, str]) -> HttpReply:
+    async def _exchange(
+        self, body: GroupedBody, headers: dict[str, str], is_last: Callable[[object], bool]
+    ) -> HttpReply:
         try:
             async with self.client.stream("POST", self.endpoint, content=body, headers=headers) as response:
                 if response.is_success:
-                    return HttpReply(
-                        content_type=response.headers.get("content-type", ""),
-                        body=await _read(response, _LONGEST_REPLY_BYTES),
-                    )
+                    content_type = response.headers.get("content-type", "")
+                    read = await _read(response, _LONGEST_REPLY_BYTES, StreamEnd(content_type, is_last))
+                    return HttpReply(status=response.status_code, content_type=content_type, body=read)
                 fault = await self._refusal(response)
         except FOREIGN_ERRORS as error:
             fault = fault_of(error, self.redactor)
@@ -119,16 +125,12 @@ class ModelService:
         return body_fault(fault, body, self.redactor)
 
 
-async def _read(response: httpx.Response, limit: int) -> bytes:
+async def _read(response: httpx.Response, limit: int, complete: StreamEnd) -> bytes:
     packing = packing_of(response)
     if not can_be_unpacked(packing):
-        raise _no_reply(f"a body packed as {excerpt(clean_text(packing), 40)}, expected gzip or nothing")
-    body = await beginning_of(response, limit + 1)
+        problem = f"a body packed as {excerpt(clean_text(packing), 40)}, expected gzip or nothing"
+        raise AttemptFailed(no_reply_fault(problem, response.status_code))
+    body = await beginning_of(response, limit + 1, complete=complete)
     if len(body) > limit:
-        raise _no_reply(f"more than {limit} bytes")
+        raise AttemptFailed(no_reply_fault(f"more than {limit} bytes", response.status_code))
     return body
-
-
-def _no_reply(problem: str) -> AttemptFailed:
-    sentence = f"status 200 that is no reply ({problem})"
-    return AttemptFailed(Fault(kind="not_a_reply", code="not_a_reply", sentence=sentence))
