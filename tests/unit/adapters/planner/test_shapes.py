@@ -91,6 +91,12 @@ ANSWERS = {
     "Are there any red shapes?": "Yes.",
     "Are there more circles than squares?": "Yes: 2 circles and 1 square.",
     "Are there fewer circles than squares?": "No: 2 circles and 1 square.",
+    "Are there more triangles than squares?": "No: 1 triangle and 1 square.",
+    "Are there fewer triangles than squares?": "No: 1 triangle and 1 square.",
+    "Are there fewer squares than circles?": "Yes: 1 square and 2 circles.",
+    "Which are there fewer of: circles or squares?": "squares: 2 circles and 1 square.",
+    "Which are there more of: circles or squares?": "circles: 2 circles and 1 square.",
+    "Which are there fewer of: triangles or squares?": "Equally many: 1 triangle and 1 square.",
     "Are there as many triangles as squares?": "Yes: 1 triangle and 1 square.",
     "How many more circles than squares are there?": "1: 2 circles and 1 square",
     "What is the difference between the number of circles and the number of squares?": "1: 2 circles and 1 square",
@@ -187,6 +193,36 @@ async def test_it_says_why_not(question: str, why: str) -> None:
     report = await Board([board]).ask(question)
     assert cannot(report)
     assert why in report.answer
+
+
+async def test_a_part_cannot_be_more_than_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that finds red circles and no circles is wrong somewhere; no count comes of that."""
+    monkeypatch.setattr(Put, "fits", lambda put, query: query.colour == put.colour and query.shape == put.kind)
+    report = await Board([BOARD]).ask("How many circles are not red?")
+    assert report.answer == ("Cannot answer: more red circles than circles were found, so one of the counts is wrong.")
+
+
+@pytest.mark.parametrize(
+    ("side", "axis", "sign"), [("leftmost", 0, 1), ("rightmost", 0, -1), ("topmost", 1, 1), ("bottommost", 1, -1)]
+)
+@pytest.mark.parametrize(("gap_px", "is_plain"), [(1, False), (4, True)])
+async def test_what_stands_about_equally_far_at_a_side_is_not_told_apart(
+    side: str, axis: int, sign: int, gap_px: int, is_plain: bool
+) -> None:
+    """Five thousandths of the board, 2 px of 400 and 1.5 px of 300, must lie between the two."""
+
+    def box(at: int, across: int) -> tuple[int, int, int, int]:
+        first = (at, across) if axis == 0 else (across, at)
+        return (first[0], first[1], first[0] + 40, first[1] + 40)
+
+    board = [
+        Put(colour="red", kind="circle", box=box(100, 20)),
+        Put(colour="blue", kind="square", box=box(100 + sign * gap_px, 200)),
+    ]
+    report = await Board([board]).ask(f"Which shape is {side}?")
+    assert report.answer is not None
+    assert (report.answer == "Circle.") is is_plain
+    assert ("about equally far" in report.answer) is not is_plain
 
 
 async def test_regions_without_a_name_make_a_count_uncertain_and_are_named() -> None:
