@@ -169,15 +169,24 @@ async def test_one_killed_init_is_one_failed_run(executor: LocalExecutor, scratc
     assert (await tasks[1]).stdout == "came to its end\n"
 
 
+def _numbers(process: int) -> tuple[list[str], int]:
+    """Its number in each PID namespace, the outermost first, and its parent's number out here."""
+    status = Path(f"/proc/{process}/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    return fields["NSpid"].split(), int(fields["PPid"])
+
+
 def _init_above(word: str) -> int:
-    """The first process of the namespace that a process with `word` on its command line is in."""
-    process = processes_named(word)[0]
-    while True:
-        status = Path(f"/proc/{process}/status").read_text()
-        fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        if fields["NSpid"].split()[-1] == "1":
-            return process
-        process = int(fields["PPid"])
+    """The first process of the namespace that a program's process with `word` on its command line is in.
+
+    A caller may carry the word too, and above that one comes, in the end, the machine's own first process.
+    """
+    outside = len(_numbers(os.getpid())[0])
+    [process, *_] = [found for found in processes_named(word) if len(_numbers(found)[0]) > outside]
+    while (numbers := _numbers(process))[0][-1] != "1":
+        process = numbers[1]
+    assert len(numbers[0]) > outside
+    return process
 
 
 _CALLER = """
