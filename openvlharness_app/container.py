@@ -34,7 +34,8 @@ class AgentContainer(containers.DeclarativeContainer):
     clock = providers.Singleton(services.system_clock)
     offload = providers.Singleton(services.offload_threads, lifetime)
     tracer: providers.Provider[object] = providers.Object(None)
-    token_counter = providers.Singleton(models.token_counter, settings, profile, tracer)
+    token_counting = providers.Singleton(models.token_counting, settings, profile, tracer)
+    token_counter = token_counting.provided.counter
     image_codec = providers.Singleton(services.pillow_codec, settings)
     image_fetcher = providers.Singleton(services.image_fetcher, settings, offload, clock, lifetime)
     report_store = providers.Singleton(services.report_store, offload)

@@ -205,6 +205,22 @@ Name = Annotated[
         schema={"type": "string", "pattern": r"\S"},
     ),
 ]
+Printable = Annotated[
+    str,
+    Kind(
+        expected="a string without control characters",
+        fits=lambda value: isinstance(value, str) and value.isprintable(),
+        schema={"type": "string"},
+    ),
+]
+PrintableName = Annotated[
+    str,
+    Kind(
+        expected="a string that is not empty and has no control characters",
+        fits=lambda value: isinstance(value, str) and value.strip() != "" and value.isprintable(),
+        schema={"type": "string", "pattern": r"\S"},
+    ),
+]
 VersionName = Annotated[
     str,
     Kind(

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal
 import attrs
 
 from openvlharness_app.faults import ConfigurationError, Fault, Unfit, located, nearest, shown, type_of
-from openvlharness_app.kinds import Kind, NonNegativeNumber, Omittable, PositiveInt, Ratio, String
+from openvlharness_app.kinds import Kind, NonNegativeNumber, Omittable, PositiveInt, Printable, Ratio, String
+from openvlharness_app.profile_rules import profile_misfits
 from openvlharness_app.prompts import bundle_names
 from openvlharness_app.service_settings import ReasoningEffort
 from openvlharness_app.structuring import structured
@@ -76,7 +77,7 @@ class ImageLimitFields:
 class ProfileFields:
     """`ModelProfile` as a file may write it: the same names, the types as strict as the loader can be."""
 
-    model_id: String
+    model_id: Printable
     adapter: Literal["chat_completions", "responses", "embedded"]
     prompt_bundle: String
     final_answer: Literal["answer_tag", "answer_tag_or_text"]
@@ -93,7 +94,7 @@ class ProfileFields:
     image_token_pixels: PixelRange | None
     replay_fields: tuple[String, ...]
     prices: PriceFields | None
-    raw_trace_format: String | None
+    raw_trace_format: Literal["native"] | None
     raw_trace_tokenizer_revision: String | None
     remote_images: Literal["download", "pass_url"]
     image_limits: ImageLimitFields
@@ -186,10 +187,15 @@ def _read(document: Document, defaults: Mapping[str, object], file: str) -> Regi
             continue
         entry, faulty = structured({**defaults, **fields}, ProfileFields)
         misfits += [((alias, *path), unfit) for path, unfit in faulty]
-        if entry is not None and (unfit := _bundle_misfit(entry.prompt_bundle)) is not None:
-            misfits.append(((alias, "prompt_bundle"), unfit))
-        elif entry is not None:
-            profiles[alias] = entry.as_profile(alias)
+        if entry is None:
+            continue
+        profile = entry.as_profile(alias)
+        further = [((alias, *path), unfit) for path, unfit in profile_misfits(profile)]
+        if (unfit := _bundle_misfit(entry.prompt_bundle)) is not None:
+            further.append(((alias, "prompt_bundle"), unfit))
+        if not further:
+            profiles[alias] = profile
+        misfits += further
     broken = frozenset(str(path[0]) for path, _ in misfits if path)
     return RegistryFile(profiles=profiles, broken=broken, faults=located(misfits, tree, document.lines, file))
 

@@ -19,6 +19,7 @@ from openvlharness_app.kinds import (
     Port,
     PositiveInt,
     PositiveNumber,
+    PrintableName,
     Probability,
     RedisUrl,
     Seconds,
@@ -115,7 +116,7 @@ class ModelSettings:
     """
 
     alias: Name
-    model_id: Omittable[Name] = None
+    model_id: Omittable[PrintableName] = None
     base: Omittable[HttpUrl] = None
     key: Key = Secret()
     timeout: Seconds = 600.0

@@ -133,6 +133,18 @@ def protocol_of(profile: ModelProfile) -> tuple[type[ChatCompletionsModel | Resp
     return chat_completions.ChatCompletionsModel, chat_completions.ENDPOINT
 
 
+@attrs.frozen
+class TokenCounting:
+    """Who counts, if anybody does; looking for a tokenizer that is not there is done, and told, once."""
+
+    counter: TokenCounter | None
+
+
+def token_counting(settings: Settings, profile: ModelProfile, tracer: Tracer | None) -> TokenCounting:
+    """See `token_counter`."""
+    return TokenCounting(token_counter(settings, profile, tracer))
+
+
 def token_counter(settings: Settings, profile: ModelProfile, tracer: Tracer | None) -> TokenCounter | None:
     """Who counts the orchestrator's requests; `None` where the provider enforces its limit.
 

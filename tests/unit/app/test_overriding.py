@@ -42,7 +42,7 @@ class Overloaded:
 async def test_tracer_counter_and_store_are_those_that_were_put_in(tmp_path: Path) -> None:
     """No key of the file names them."""
     registry = tmp_path / "profiles.yaml"
-    registry.write_text("mine: {context_policy: local_tokens}", encoding="utf-8")
+    registry.write_text("mine: {context_policy: local_tokens, tokenizer: no/such}", encoding="utf-8")
     tree = changed(served(), ("agent.max_context_length", 100_000), *WITH_MINE)
     tracer, counter, store = RecordingTracer(), WordCounter(), InMemoryReportStore()
     async with wired(tree, {"REGISTRY": str(registry)}, Overloaded()) as stage:

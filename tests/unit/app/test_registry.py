@@ -10,6 +10,8 @@ import attrs
 import pytest
 import yaml
 
+from openvlharness_adapters.models import chat_wire
+from openvlharness_app import profile_rules
 from openvlharness_app.faults import ConfigurationError
 from openvlharness_app.registry import ImageLimitFields, Option, ProfileFields, load_profiles
 from openvlharness_app.service_settings import ModelSettings
@@ -133,6 +135,15 @@ def test_a_later_file_wins(tmp_path: Path) -> None:
         ("image_limits", {"max": 5}),
         ("empty_content", None),
         ("alternate_roles", "yes"),
+        ("replay_fields", ["content"]),
+        ("replay_fields", ["reasoning_content", "role"]),
+        ("replay_fields", ["tool_calls"]),
+        ("replay_fields", ["a", "a"]),
+        ("replay_fields", [""]),
+        ("model_id", "x\a"),
+        ("model_id", "x\n"),
+        ("raw_trace_format", "weird"),
+        ("image_limits", {"min_side": 9, "max_side": 8}),
         ("alias", "mine"),
         ("tokeniser", "x"),
     ],
@@ -143,6 +154,36 @@ def test_a_wrong_field_is_named_by_file_alias_and_field(field: str, value: objec
     assert line.startswith(f"{path}: mine.{field}")
     assert ": expected " in line
     assert "(line " in line
+
+
+def test_fields_that_do_not_go_together(tmp_path: Path) -> None:
+    counted = {"context_policy": "local_tokens"}
+    traced = {"adapter": "responses", "raw_trace_format": "native"}
+    sides = {"image_limits": {"min_side": 8, "max_side": 8}}
+    path = _registry(tmp_path, {"counted": counted, "traced": traced, "sides": sides})
+    tokenizer = "a tokenizer, or the context_policy provider_enforced"
+    assert _lines(path) == [
+        f"{path}: counted.tokenizer: expected {tokenizer}, got null (line 1)",
+        f"{path}: traced.raw_trace_format: expected null, as responses has no raw trace, got 'native' (line 9)",
+    ]
+
+
+@pytest.mark.parametrize("alias", ["", " ", "a\a"])
+def test_an_alias_that_nobody_can_name(alias: str, tmp_path: Path) -> None:
+    [line] = _lines(_registry(tmp_path, {alias: {"model_id": "x"}}))
+    assert "expected an alias of printable characters, got '" in line
+
+
+def test_the_adapters_own_fields_are_those_that_are_refused() -> None:
+    assert profile_rules.OWN_FIELDS == chat_wire.OWN_FIELDS
+
+
+def test_a_field_that_cannot_be_replayed_is_refused_by_the_configuration(tmp_path: Path) -> None:
+    path = _registry(tmp_path, {"mine": {"model_id": "x", "replay_fields": ["content"]}})
+    tree = changed(paper(), ("models.registry_paths", [path]), (f"{MODEL}.alias", "mine"))
+    [fault] = faults_of(tree)
+    assert (fault.key, fault.got) == ("mine.replay_fields[0]", "'content'")
+    assert [fault.key for fault in faults_of(changed(paper(), (f"{MODEL}.model_id", "m\n")))] == [f"{MODEL}.model_id"]
 
 
 def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:

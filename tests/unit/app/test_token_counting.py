@@ -13,6 +13,7 @@ from dependency_injector import providers
 
 from openvlharness_adapters.tokens import TokenizerCounter
 from openvlharness_app import build_container, open_agent, open_agent_sync
+from openvlharness_app.building.models import TokenCounting
 from openvlharness_app.cli.steps import WaitPrinter
 from openvlharness_app.container import AgentContainer
 from openvlharness_core import ImageInput, Question
@@ -95,7 +96,6 @@ def test_who_does_not_count_loads_nothing(length: int | None, profile: dict[str,
 
 BROKEN = {
     "missing": ({"tokenizer": "/no/such/tokenizer.json"}, "/no/such/tokenizer.json"),
-    "unnamed": ({"tokenizer": None}, "counting"),
     "no picture rule": ({"image_token_patch": None}, "image_token_patch"),
 }
 
@@ -110,6 +110,13 @@ async def test_without_a_tokenizer_the_provider_enforces_and_the_tracer_knows(ki
     assert note == "tokenizer"
     assert named in text
     assert "the provider enforces its limit" in text
+
+
+async def test_it_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "openvlharness_app"):
+        async with open_agent(_container(_tree(tmp_path, tokenizer="/no/such/tokenizer.json"))) as agent:
+            assert agent.token_counter is None
+    assert len(caplog.records) == 1
 
 
 def test_without_a_tracer_it_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -129,16 +136,16 @@ def test_the_command_line_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
 async def test_it_is_loaded_beside_the_loop_and_once(tmp_path: Path) -> None:
     container = _container(_tree(tmp_path))
     threads: list[str] = []
-    make = container.token_counter.provides
+    make = container.token_counting.provides
     assert make is not None
 
-    def watched(*arguments: Any) -> TokenizerCounter:
+    def watched(*arguments: Any) -> TokenCounting:
         threads.append(threading.current_thread().name)
-        counter = make(*arguments)
-        assert isinstance(counter, TokenizerCounter)
-        return counter
+        counting = make(*arguments)
+        assert isinstance(counting.counter, TokenizerCounter)
+        return counting
 
-    container.token_counter.set_provides(watched)
+    container.token_counting.set_provides(watched)
     async with open_agent(container) as agent:
         assert agent.token_counter is container.token_counter()
     assert len(threads) == 1
