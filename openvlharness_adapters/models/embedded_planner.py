@@ -12,10 +12,11 @@ import re
 import attrs
 
 from openvlharness_adapters.models.planner.evidence import Conversation, Failed, read_conversation
-from openvlharness_adapters.models.planner.looking_up import SEARCH
+from openvlharness_adapters.models.planner.looking_up import SEARCH, LookUp
 from openvlharness_adapters.models.planner.looks import Answer, Call, Cannot
+from openvlharness_adapters.models.planner.places import Place
 from openvlharness_adapters.models.planner.plans import plan_for
-from openvlharness_adapters.models.planner.questions import NotUnderstood, understand
+from openvlharness_adapters.models.planner.questions import FindValue, NotUnderstood, Subtract, understand
 from openvlharness_core.messages import ModelReply, ModelRequest, VirtualCall
 
 MODEL_NAME = "embedded-planner"
@@ -59,6 +60,8 @@ def _harmless(text: str) -> str:
 def _next_step(conversation: Conversation) -> Call | Answer:
     """Start the plan anew, feed it what the conversation holds, and return the call it then wants, or its answer."""
     freely = not conversation.pictures and SEARCH in conversation.tools
+    if freely and _is_of_pictures(conversation.question):
+        raise Cannot("no picture came with the question, and it asks about one")
     plan = plan_for(understand(conversation.question, freely=freely), conversation.pictures)
     steps = list(conversation.steps)
     try:
@@ -77,6 +80,15 @@ def _next_step(conversation: Conversation) -> Call | Answer:
     except StopIteration as end:
         answer: Answer = end.value
         return answer
+
+
+def _is_of_pictures(question: str) -> bool:
+    """Whether a question can only be about a picture; one for a value, as in `What is the capital?`, can be for documents."""
+    try:
+        ask = understand(question)
+    except NotUnderstood:
+        return False
+    return not isinstance(ask, LookUp) and (not isinstance(ask, FindValue | Subtract) or ask.place != Place())
 
 
 def _refusal(wanted: Call, conversation: Conversation) -> Failed | None:

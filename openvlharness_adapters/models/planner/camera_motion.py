@@ -41,6 +41,13 @@ _MANNERS: dict[str, Manner] = {
     **dict.fromkeys(("pan", "panned"), "pan"),
     **dict.fromkeys(("tilt", "tilted"), "tilt"),
 }
+_ANGLES: dict[Manner, tuple[int, ...]] = {
+    "motion": (0, 1, 2),
+    "move": (0, 1, 2),
+    "turn": (0, 1, 2),
+    "pan": (0,),
+    "tilt": (1,),
+}
 
 _VERB = "|".join(_MANNERS)
 _WAY = "|".join(sorted({*_MOVES, *_TURNS}, key=len, reverse=True))
@@ -141,6 +148,9 @@ def camera_motion(ask: CameraMotion, pictures: tuple[str, ...]) -> Plan[Answer]:
     grounds = f"The camera of {pictures[0]} is the reference. {' '.join(_described(each, 'motion') for each in moved)}"
     if ask.ways or ask.confirm:  # of several pictures, from the first to the last
         return Answer(text=_decided(ask, moved[-1]), grounds=grounds)
+    if all(_is_open(each, ask.manner) for each in moved):
+        words = _described(moved[-1], ask.manner).removesuffix(".")
+        raise Cannot(f"{words[0].lower()}{words[1:]}")
     if len(moved) == 1:
         return Answer(text=_described(moved[0], ask.manner), grounds=grounds)
     told = " ".join(f"{each.picture}: {_described(each, ask.manner)}" for each in moved)
@@ -194,9 +204,14 @@ def motions_of(seen: Seen, pictures: tuple[str, ...]) -> list[Moved]:
 def _described(moved: Moved, manner: Manner) -> str:
     if manner == "motion" or manner == "move":
         return f"{_shift_words(moved)}; {_turn_words(moved, (0, 1, 2))}."
-    angles = {"turn": (0, 1, 2), "pan": (0,), "tilt": (1,)}[manner]
-    words = _turn_words(moved, angles)
+    words = _turn_words(moved, _ANGLES[manner])
     return f"{words[0].upper()}{words[1:]}."
+
+
+def _is_open(moved: Moved, manner: Manner) -> bool:
+    """Whether nothing can be told of what is asked."""
+    turned = any(abs(moved.turn[angle]) > moved.least for angle in _ANGLES[manner])
+    return not turned and (manner not in ("motion", "move") or moved.shift is None)
 
 
 def _shift_words(moved: Moved) -> str:

@@ -240,8 +240,14 @@ def _placed(lines: list[str], behind: list[str]) -> tuple[Row, ...]:
             break
     rows = []
     for line, place in zip(lines, [*places, *[None] * len(lines)], strict=False):
-        rows.append(Row(text=line, box_xyxy_grid=place[1] if place and place[0] == line else None))
+        rows.append(Row(text=line, box_xyxy_grid=place[1] if place and _is_label_of(place[0], line) else None))
     return tuple(rows)
+
+
+def _is_label_of(label: str, line: str) -> bool:
+    """Whether a place belongs to a line: labels are cut where they are long, and their spaces may be single."""
+    label, line = " ".join(label.split()), " ".join(line.split())
+    return label == line or (label.endswith("…") and line.startswith(label[:-1]))
 
 
 def _places(text: str) -> list[tuple[str, Box]]:

@@ -11,6 +11,7 @@ from decimal import Decimal
 CURRENCY = r"[$€£¥₹]|EUR|USD|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|INR"
 _BODY = re.compile(r"\d{1,3}(?:[.,'’]\d{3})+(?:[.,]\d{1,2})?|\d+(?:[.,]\d+)?|[.,]\d+")
 _DECIMALS = re.compile(r"(?<![\d.,])\d+(?:[.,]\d{3})*([.,])\d{1,2}(?![\d.,]*\d)")
+_WIDE = re.compile(r"\s{2,}|\t")  # parts columns: no number reaches across
 _LISTED = re.compile(r"\d+[.):]")
 
 
@@ -64,16 +65,18 @@ def numbers_of(text: str, mark: str | None = None) -> tuple[list[Decimal], list[
     numbers: list[Decimal] = []
     unclear: list[str] = []
     for line in text.split("\n"):
-        tokens = line.split()
-        for at, token in enumerate(tokens):
+        tokens = [(token, at == 0) for piece in _WIDE.split(line) for at, token in enumerate(piece.split())]
+        before = ""
+        for at, (token, is_apart) in enumerate(tokens):
             number = find_number(token, mark)
-            follows = at > 0 and re.fullmatch(r"\d{1,3}", tokens[at - 1]) and re.fullmatch(r"\d{3}(?:[.,]\d+)?", token)
+            follows = not is_apart and re.fullmatch(r"\d{1,3}", before) and re.fullmatch(r"\d{3}(?:[.,]\d+)?", token)
             if follows or (at == 0 and len(tokens) > 1 and _LISTED.fullmatch(token)):  # 1 234 or a list's own number
-                unclear.append(f"{tokens[at - 1]} {token}" if follows else token)
+                unclear.append(f"{before} {token}" if follows else token)
             elif number is not None:
                 numbers.append(number)
             elif any(sign.isdigit() for sign in token):
                 unclear.append(token)
+            before = token
     return numbers, unclear
 
 

@@ -70,6 +70,17 @@ class Region:
         """Whether its edges are meant: those of a half are, those of `the top` are not."""
         return self.name.endswith(("half", "third", "quarter"))
 
+    @property
+    def core_xyxy_grid(self) -> Box:
+        """The part of it that everyone means: of a corner the outer third each way, since a quadrant reaches the middle."""
+        x1, y1, x2, y2 = self.box_xyxy_grid
+        if self.is_exact or (x2 - x1, y2 - y1) != (GRID / 2, GRID / 2) or {x1, x2}.isdisjoint({0, GRID}):
+            return self.box_xyxy_grid
+        third = round(GRID / 3)
+        xs = (x1, third) if x1 == 0 else (GRID - third, x2)
+        ys = (y1, third) if y1 == 0 else (GRID - third, y2)
+        return xs[0], ys[0], xs[1], ys[1]
+
 
 @attrs.frozen(kw_only=True)
 class Place:
@@ -130,6 +141,11 @@ _OF_PLAIN = rf"of (?:the|this|that) {_CARRIER}"
 _BEHIND_PICTURE = re.compile(rf"(?P<rest>.*?)(?:^| )(?:(?:{_IN}|of) (?:{_PICTURE})|here)")
 _BEHIND_REGION = re.compile(rf"(?P<rest>.*?)(?:^| )(?:{_IN}|of) the (?P<region>{_REGION})")
 _WHOLE_OBJECT = re.compile(rf"(?:read|transcribe|what does) (?:the (?P<region>{_REGION})|{_PICTURE})(?P<say> say)?")
+_ZOOM = re.compile(
+    rf"(?:zoom(?: in)?(?: to| into| on| at)?|crop(?: out)?|cut out|enlarge|magnify|look (?:closer|closely) at) the (?P<region>{_REGION})"
+    rf"(?: (?:{_IN}|of) (?P<picture>{_PICTURE}))?(?: ¶)?(?: and)?(?: then)? (?P<rest>.+)"
+)
+"""What to look at, then what is asked of it; `¶` stands between two sentences."""
 _SHOWN = re.compile(r"(?P<rest>.+) (?:shown|printed|written|given|stated|listed|visible|displayed)")
 
 
@@ -138,6 +154,11 @@ def split_place(words: str) -> tuple[str, Place]:
 
     Words are lower case, one space apart, without punctuation.
     """
+    zoom = _ZOOM.fullmatch(words)
+    if zoom:
+        rest, place = _split_end(zoom["rest"])
+        which = _which(zoom) if zoom["picture"] else "any"
+        return (rest, Place(which=which, region=REGIONS[zoom["region"]])) if place == Place() else (words, Place())
     front = re.fullmatch(
         r"(?P<place>(?:in|on|from|at|according to) .+?) (?P<rest>(?:what|how|read|which|add|is|are|where|count|did) .+)",
         words,
@@ -214,5 +235,5 @@ def pictures_of(place: Place, handles: Sequence[str]) -> tuple[str, ...]:
 
 PLACE_WORDS = frozenset(
     f"{' '.join((*_CARRIERS, *_THINGS, *_ORDINALS, *_CARDINALS, *REGIONS))} in on from inside within according to at of the "
-    "this that these those here it all both each every last".split()
+    "this that these those here it all both each every last zoom crop cut out enlarge magnify look closer".split()
 )

@@ -1,8 +1,10 @@
 """Reading all text of a picture or of a named part of it.
 
 What a cut runs through is read wrong or not at all, so somewhat more than the part is cut out and read, and only lines
-that stand in the part as a whole count; of a part without sharp edges, such as `the top`, those that mostly do. A reader joins what stands side by side, though: where a line reaches out of the
-part to the side, the part is read for itself, and if no line touches the cut then, what is outside was another piece.
+that stand in the part as a whole count; of a part without sharp edges, such as `the top`, those that mostly do. Of a
+corner only the outer third is sure: a line that has less than a third of itself there belongs to the middle. A reader
+joins what stands side by side, though: where a line reaches out of the part to the side, the part is read for itself,
+and if no line touches the cut then, what is outside was another piece.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from openvlharness_core.geometry import GRID, Box
 _AT_EDGE = 4.0  # on the grid of a crop: a line this close to its edge may have been cut
 _REACH = 100.0  # on the grid: how much more than the part is cut out
 _MOST_INSIDE = 0.9  # of a line's length or height, to count as standing inside
+_LEAST_IN_CORE = 1 / 3  # of a line's area in the part that everyone means
 
 
 def read_text(ask: ReadText, pictures: tuple[str, ...]) -> Plan[Answer]:
@@ -43,7 +46,10 @@ def _rows_in(picture: str, region: Region) -> Plan[list[str]]:
     reading = whole((yield from look_closer(picture, wide, reason)), picture)
     inside: list[str] = []
     for row in reading.rows:
-        across, along = _shares(_on_source(row, wide), region.box_xyxy_grid)
+        box = _on_source(row, wide)
+        if _is_elsewhere(box, region):
+            continue
+        across, along = _shares(box, region.box_xyxy_grid)
         least = 1 - _MOST_INSIDE if region.is_exact else 0.5
         if across <= least or along <= 1 - _MOST_INSIDE:
             continue
@@ -58,10 +64,17 @@ def _rows_in(picture: str, region: Region) -> Plan[list[str]]:
 def _rows_of_exact(picture: str, region: Region) -> Plan[list[str]]:
     reason = f"Some text reaches out of the {region.name}, so I look at just that part of {picture}."
     reading = whole((yield from look_closer(picture, region.box_xyxy_grid, reason)), picture)
-    for row in reading.rows:
+    rows = [row for row in reading.rows if not _is_elsewhere(_on_source(row, region.box_xyxy_grid), region)]
+    for row in rows:
         if _touches_cut(row, region.box_xyxy_grid):
             raise _standing_across(row, region)
-    return [row.text for row in reading.rows]
+    return [row.text for row in rows]
+
+
+def _is_elsewhere(box: Box, region: Region) -> bool:
+    """Whether a line belongs to what is beside a corner."""
+    across, along = _shares(box, region.core_xyxy_grid)
+    return region.core_xyxy_grid != region.box_xyxy_grid and across * along < _LEAST_IN_CORE
 
 
 def _standing_across(row: Row, region: Region) -> Cannot:

@@ -114,6 +114,24 @@ async def test_what_is_not_plain_is_not_answered(question: str, step: Step, note
     assert why in report.answer
 
 
+@pytest.mark.parametrize(
+    ("question", "step"),
+    [
+        ("Which way did the camera turn?", Step(yaw=20.0)),
+        ("How did the camera pan?", Step(yaw=20.0, pitch=40.0)),
+        ("How did the camera move?", Step(centre=None, yaw=20.0)),
+        ("Describe the camera motion.", Step(centre=None, yaw=-20.0)),
+    ],
+)
+async def test_an_answer_that_tells_nothing_is_none(question: str, step: Step) -> None:
+    note = "the rotation between picture 1 and picture 2 is uncertain by about 29 degrees"
+    report = await _ask(question, step, notes=(note,))
+    assert cannot(report)
+    assert "less than 29°, which is not certain" in report.answer
+    told = await _ask(question, step, attrs.evolve(step, centre=(1, 0, 0), yaw=35.0), notes=(note,))
+    assert told.answer.startswith("Against input_image_1:")
+
+
 async def test_metres_are_told_where_they_are_known() -> None:
     report = await _ask("How did the camera move?", Step(centre=(0, 0, 2.5)), is_metric=True)
     assert report.answer.startswith("The camera moved forward by 2.50 m;")

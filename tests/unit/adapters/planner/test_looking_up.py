@@ -93,6 +93,23 @@ async def test_with_a_picture_a_question_is_about_the_picture_unless_it_names_th
     assert "1931" in (await _ask("According to the documents, when was the Kestrel bridge opened?", images)).answer
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many red circles are there?",
+        "What does it say?",
+        "What is the sum of the prices?",
+        "Did the camera move left or right?",
+        "What is the total in the second picture?",
+    ],
+)
+async def test_a_question_about_a_picture_that_is_missing_is_not_searched_for(question: str) -> None:
+    report = await _ask(question)
+    assert cannot(report)
+    assert "no picture came with the question" in report.answer
+    assert calls(report) == []
+
+
 def test_without_a_search_a_free_question_is_not_understood() -> None:
     with pytest.raises(NotUnderstood):
         understand("When was the Kestrel bridge opened?")

@@ -85,6 +85,12 @@ def test_tokens_that_may_or_may_not_count_are_told(text: str, unclear: str) -> N
     assert unclear in numbers_of(text)[1]
 
 
+def test_columns_part_numbers_and_one_space_does_not() -> None:
+    assert numbers_of("8  680    12\n7\t431  9") == ([Decimal(each) for each in (8, 680, 12, 7, 431, 9)], [])
+    assert numbers_of("8 680  12")[1] == ["8 680"]
+    assert numbers_of("1.  bread    3.20")[1] == ["1."]
+
+
 @given(st.decimals(min_value=-(10**6), max_value=10**6, places=2))
 def test_what_is_shown_is_read_back(number: Decimal) -> None:
     assert find_number(shown(number)) == number

@@ -51,6 +51,7 @@ class Watched:
         ("Read all the text.", "\n".join(BILL), [OCR]),
         ("What is the sum of the prices?", "6.75", [OCR, CODING]),
         ("What is the highest price?", "4.25", [OCR, CODING]),
+        ("What is the lowest price?", "2.50", [OCR, CODING]),
         ("What is the average of the prices?", "3.375", [OCR, CODING]),
         ("How many prices are there?", "2", [OCR, CODING]),
         ("How many lines of text are there?", "7", [OCR, CODING]),
@@ -149,6 +150,50 @@ async def test_text_in_a_region(place: str, text: str) -> None:
     assert report.answer == text
 
 
+CENTRED = (
+    *CORNERS[:4],
+    Line("W E L C O M E", (222, 180, 378, 204)),
+    Line("so long a line", (330, 260, 498, 284)),
+    *[Line("")] * 4,
+)
+
+
+@pytest.mark.parametrize("corner", ["bottom right corner", "lower right", "bottom right part"])
+async def test_what_stands_in_the_middle_is_in_no_corner(corner: str) -> None:
+    assert (await Desk([CENTRED]).ask(f"What does it say in the {corner}?")).answer == "south east"
+
+
+async def test_a_quarter_reaches_the_middle() -> None:
+    report = await Desk([CENTRED]).ask("What does it say in the bottom right quarter?")
+    assert report.answer != "south east"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Zoom into the top left corner and read the text.",
+        "Zoom in on the top left corner. What does it say?",
+        "Please crop the top left corner of the picture and then read it.",
+        "Look closer at the top left corner in the first image and read the text.",
+    ],
+)
+async def test_a_closer_look_may_be_asked_for(question: str) -> None:
+    report = await Desk([CORNERS]).ask(question)
+    assert (report.answer, calls(report)) == ("north west", [ZOOM, OCR])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Zoom in.",
+        "Zoom into the top left corner.",
+        "Zoom into the top left corner and read the text in the bottom half.",
+    ],
+)
+async def test_a_closer_look_alone_or_at_two_places_is_no_question(question: str) -> None:
+    assert cannot(await Desk([CORNERS]).ask(question))
+
+
 async def test_nothing_in_a_region_is_said() -> None:
     report = await Desk([CORNERS]).ask("What is written in the middle of the picture?")
     assert report.answer == "No readable text in the middle of input_image_1."
@@ -168,6 +213,11 @@ async def test_a_line_across_the_edge_gives_no_answer() -> None:
     report = await Desk([page]).ask("Read the left half.")
     assert cannot(report)
     assert "partly in the left half" in report.answer
+
+
+async def test_numbers_in_columns_are_added_up() -> None:
+    grid = ("8    680    12", "431  9    250")
+    assert (await Desk([grid]).ask("What is the sum of the numbers?")).answer == "1390"
 
 
 # --- several pictures ----------------------------------------------------------------------------------------------
