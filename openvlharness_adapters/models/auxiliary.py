@@ -15,6 +15,7 @@ from openvlharness_adapters.http.redaction import Redactor
 from openvlharness_adapters.models.chat_reply import choice_error, reply_from_wire
 from openvlharness_adapters.models.provider_errors import error_fault, error_of, garbage_fault
 from openvlharness_adapters.models.reply_values import NotAReplyError
+from openvlharness_adapters.models.service import HttpReply
 from openvlharness_adapters.models.wire_json import read_json
 from openvlharness_core.messages import ModelReply
 from openvlharness_core.pictures import EncodedImage
@@ -136,31 +137,33 @@ class OpenAIAuxiliary:
 
         limit = (self.retry + 1) * self.timeout_seconds + self.retry * LONGEST_WAIT_SECONDS
         try:
-            return self._read(await within(self.clock, limit, self._post(messages)))
+            reply = await within(self.clock, limit, self._post(messages))
         except TimeoutError:
             return Fault(kind="timeout", code="timeout", sentence=f"no whole answer within {limit:g} s", transient=True)
         except (OpenAIError, *FOREIGN_ERRORS) as error:
-            return sdk_fault(error, self._redactor)
+            return sdk_fault(error, self._redactor, wall_seconds=self.clock.wall())
+        return reply if isinstance(reply, Fault) else self._read(reply)
 
-    async def _post(self, messages: list[Any]) -> bytes:
-        from openvlharness_adapters.models.openai_sdk import body_of
+    async def _post(self, messages: list[Any]) -> HttpReply | Fault:
+        from openvlharness_adapters.models.openai_sdk import reply_of
 
         options: dict[str, Any] = {} if self.temperature is None else {"temperature": self.temperature}
         raw = await self._sdk.chat.completions.with_raw_response.create(
             model=self.model_id, messages=messages, max_tokens=self.max_tokens, **options
         )
-        return body_of(raw)
+        return reply_of(raw)
 
-    def _read(self, body: bytes) -> ModelReply | Fault:
+    def _read(self, reply: HttpReply) -> ModelReply | Fault:
         try:
-            payload = read_json(body)
-            error = error_of(payload) or choice_error(payload)
-            return reply_from_wire(payload) if error is None else error_fault(error, self._redactor)
+            payload = read_json(reply.body)
+            if (error := error_of(payload) or choice_error(payload)) is None:
+                return reply_from_wire(payload)
+            return error_fault(error, self._redactor, status=reply.status)
         except NotAReplyError as problem:
-            return garbage_fault(str(problem), body, self._redactor)
+            return garbage_fault(str(problem), reply.body, self._redactor, status=reply.status)
         except (ValueError, RecursionError):
-            kind = "an empty body" if not body.strip() else "not JSON"
-            return garbage_fault(kind, body, self._redactor)
+            kind = "an empty body" if not reply.body.strip() else "not JSON"
+            return garbage_fault(kind, reply.body, self._redactor, status=reply.status)
 
 
 def _messages(prompt: str, system: str | None, images: Sequence[EncodedImage]) -> list[Any]:

@@ -16,16 +16,13 @@ from openvlharness_adapters.http.endpoints import bearer_headers, checked_url, s
 from openvlharness_adapters.http.errors import FOREIGN_ERRORS, AttemptFailed, Fault, fault_of, model_error, status_fault
 from openvlharness_adapters.http.redaction import Redactor
 from openvlharness_adapters.http.retry import RetryPolicy, Wait, with_retries
-from openvlharness_adapters.http.unpacking import ASK_FOR_GZIP, beginning_of, can_be_unpacked, packing_of
+from openvlharness_adapters.http.unpacking import ASK_FOR_GZIP
+from openvlharness_adapters.models.bounded import read_error, read_reply
 from openvlharness_adapters.models.event_stream import StreamEnd
-from openvlharness_adapters.models.provider_errors import body_fault, no_reply_fault
+from openvlharness_adapters.models.provider_errors import body_fault
 from openvlharness_core.ports.clock import Clock
-from openvlharness_core.texts import clean_text, excerpt
 
 T = TypeVar("T")
-
-_LONGEST_REPLY_BYTES = 64 * 1024 * 1024
-_LONGEST_ERROR_BYTES = 64 * 1024
 
 
 @attrs.frozen(kw_only=True)
@@ -107,7 +104,7 @@ class ModelService:
             async with self.client.stream("POST", self.endpoint, content=body, headers=headers) as response:
                 if response.is_success:
                     content_type = response.headers.get("content-type", "")
-                    read = await _read(response, _LONGEST_REPLY_BYTES, StreamEnd(content_type, is_last))
+                    read = await read_reply(response, complete=StreamEnd(content_type, is_last))
                     return HttpReply(status=response.status_code, content_type=content_type, body=read)
                 fault = await self._refusal(response)
         except FOREIGN_ERRORS as error:
@@ -116,21 +113,8 @@ class ModelService:
 
     async def _refusal(self, response: httpx.Response) -> Fault:
         fault = status_fault(response, "")
-        if not can_be_unpacked(packing_of(response)):  # the status counts, whatever becomes of the body
-            return fault
         try:
-            body = await beginning_of(response, _LONGEST_ERROR_BYTES)
-        except FOREIGN_ERRORS:  # here too
+            body = await read_error(response)
+        except FOREIGN_ERRORS:  # the status counts, whatever becomes of the body
             return fault
         return body_fault(fault, body, self.redactor)
-
-
-async def _read(response: httpx.Response, limit: int, complete: StreamEnd) -> bytes:
-    packing = packing_of(response)
-    if not can_be_unpacked(packing):
-        problem = f"a body packed as {excerpt(clean_text(packing), 40)}, expected gzip or nothing"
-        raise AttemptFailed(no_reply_fault(problem, response.status_code))
-    body = await beginning_of(response, limit + 1, complete=complete)
-    if len(body) > limit:
-        raise AttemptFailed(no_reply_fault(f"more than {limit} bytes", response.status_code))
-    return body

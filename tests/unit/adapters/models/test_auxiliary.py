@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import traceback
+import tracemalloc
 from collections.abc import AsyncIterator
 from email.utils import formatdate
 from typing import Any
@@ -187,6 +190,8 @@ async def test_two_days_are_not_waited(client: httpx.AsyncClient, waits: list[fl
         server.assert_spent()
     assert isinstance(error, ModelUnavailableError)
     assert waits == []
+    assert "it asks to wait" in error.message
+    assert "longer than 120" in error.message
 
 
 @pytest.mark.parametrize("broken", [Reset(), Reset(HEAD + b'{"choices": ['), Reset(b"SSH-2.0\r\n")])
@@ -295,6 +300,113 @@ async def test_a_context_error_is_one_whatever_the_status(client: httpx.AsyncCli
         async with _server([step]) as server:
             assert isinstance(await _failure(_model(client, server.endpoint)), ContextLengthError)
             server.assert_spent()
+
+
+async def test_a_wait_that_was_sat_through_is_not_complained_of(client: httpx.AsyncClient, waits: list[float]) -> None:
+    async with _server([Respond.error(429, "slow", {"Retry-After": "120"})] * 2) as server:
+        error = await _failure(_model(client, server.endpoint, retry=1))
+        server.assert_spent()
+    assert (waits, "asks to wait" in error.message) == ([120.0], False)
+
+
+async def test_an_error_says_which_status_held_no_reply(client: httpx.AsyncClient) -> None:
+    async with _server([Respond(206, b"[]")]) as server:
+        error = await _failure(_model(client, server.endpoint))
+    assert "status 206 that is no reply" in error.message
+
+
+# Bodies that are meant to cost
+
+MEBI = 1 << 20
+REPLY = json.dumps(says("s").payload).encode()
+
+
+class _Endless(httpx.AsyncByteStream):
+    """Pieces for as long as anybody takes them, up to a number at which whoever takes them has no limit."""
+
+    def __init__(self, piece: bytes, most_bytes: int = 400 * MEBI) -> None:
+        self._piece = piece
+        self._left = most_bytes // len(piece)
+        self.given = 0
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self._left:
+            self._left -= 1
+            self.given += len(self._piece)
+            yield self._piece
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def _answering(stream: httpx.AsyncByteStream, status: int = 200, packing: str = "") -> httpx.AsyncClient:
+    async def handler(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, stream=stream, headers={"Content-Encoding": packing})
+
+    return httpx.AsyncClient(transport=httpx.MockTransport(handler))
+
+
+async def test_an_endless_reply_is_given_up_at_a_limit() -> None:
+    body = _Endless(b" " * MEBI)
+    error = await _failure(_model(_answering(body), "http://h/v1/chat/completions"))
+    assert (error.code, "more than 67108864 bytes" in error.message) == ("not_a_reply", True)
+    assert body.given <= 66 * MEBI
+    assert body.closed
+
+
+@pytest.mark.parametrize("status", [400, 503])
+async def test_of_an_endless_error_the_beginning_is_read(waits: list[float], status: int) -> None:
+    body = _Endless(b'{"error": {"message": "so it is"}} ' + b" " * 8000)
+    error = await _failure(_model(_answering(body, status), "http://h/v1/chat/completions", retry=0))
+    assert error.code == f"http_{status}"
+    assert "so it is" in error.message
+    assert body.given <= 2 * MEBI
+    assert body.closed
+
+
+async def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
+    bomb = gzip.compress(bytes(300 * MEBI), 1)
+    model = _model(_answering(_Endless(bomb, len(bomb)), packing="gzip"), "http://h/v1/chat/completions")
+    tracemalloc.start()
+    try:
+        error = await _failure(model)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "more than 67108864 bytes" in error.message
+    assert peak < 290 * MEBI
+
+
+@pytest.mark.parametrize("packing", ["gzip, gzip", "br", "zstd"])
+async def test_a_reply_packed_otherwise_than_was_asked_for_is_none(client: httpx.AsyncClient, packing: str) -> None:
+    packed = gzip.compress(gzip.compress(REPLY))
+    async with _server([Respond(200, packed, {"Content-Encoding": packing})]) as server:
+        error = await _failure(_model(client, server.endpoint))
+        server.assert_spent()  # one attempt: it would be the same again
+    assert (error.code, f"packed as {packing}" in error.message) == ("not_a_reply", True)
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, "not_a_reply"), (400, "http_400")])
+async def test_a_body_that_is_not_packed_as_it_says_is_asked_for_once(
+    client: httpx.AsyncClient, status: int, code: str
+) -> None:
+    async with _server([Respond(status, REPLY, {"Content-Encoding": "gzip"})]) as server:
+        assert (await _failure(_model(client, server.endpoint))).code == code
+        server.assert_spent()
+
+
+async def test_what_was_asked_for_is_unpacked(client: httpx.AsyncClient) -> None:
+    async with _server([Respond(200, gzip.compress(REPLY), {"Content-Encoding": "gzip"})]) as server:
+        assert (await _model(client, server.endpoint).write("p")).text == "s"
+    assert server.requests[0].headers["accept-encoding"] == "gzip"
+
+
+async def test_connections_are_used_again(client: httpx.AsyncClient) -> None:
+    async with _server([says("s")] * 3) as server:
+        for _ in range(3):
+            await _model(client, server.endpoint).write("p")
+        assert server.connections == 1
 
 
 @pytest.mark.parametrize("usage", [None, {}, [], "x"])
