@@ -1,6 +1,7 @@
 """Run by test_kill.py in a process of its own: asks one question again and again, in children that kill themselves.
 
-`python -m tests.integration.dying FOLDER`. Each child has a folder below: `requests` holds what the model was sent, one
+`python -m tests.integration.dying FOLDER PROTOCOL EVERY`: every so many operations on the disk are survived, and at the
+next one a child dies; 0 for none of those. Each child has a folder below: `requests` holds what the model was sent, one
 body a line, `run` the checkpoints, `outcome` the answer and a digest of the trajectory, `found` what lay there when the child was dead.
 """
 
@@ -13,6 +14,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +33,8 @@ from contracts.ports.sample_question import (
 )
 from openvlharness_adapters.files.report_store import DirectoryReportStore
 from openvlharness_adapters.models.chat_encoder import ChatEncoder
+from openvlharness_adapters.models.responses_encoder import ResponsesEncoder
+from openvlharness_adapters.models.responses_reply import reply_from_wire
 from openvlharness_core.agent.checkpoint import Checkpoint
 from openvlharness_core.messages import ModelReply, ModelRequest
 from openvlharness_core.profile import ModelProfile
@@ -39,6 +43,14 @@ from tests.support.failing_disk import Disk
 
 TURNS = 15
 FIRST, SECOND = "first", "second"
+ENCODERS: Mapping[str, Callable[[], ChatEncoder | ResponsesEncoder]] = {
+    "chat_completions": lambda: ChatEncoder(
+        profile=ModelProfile(alias="any", replay_fields=("details",)), opening=b'{"model":"m","messages":['
+    ),
+    "responses": lambda: ResponsesEncoder(
+        profile=ModelProfile(alias="any", adapter="responses"), opening=b'{"model":"m","input":['
+    ),
+}
 
 _write = os.write  # the real one: what the model got is no operation of the store
 
@@ -48,11 +60,12 @@ class LoggingModel:
     """Says the same at the same request, and logs the bytes that it would have been sent."""
 
     log: Path
-    encoder: ChatEncoder = attrs.field(
-        factory=lambda: ChatEncoder(
-            profile=ModelProfile(alias="any", replay_fields=("details",)), opening=b'{"model":"m","messages":['
-        )
-    )
+    protocol: str
+    encoder: ChatEncoder | ResponsesEncoder = attrs.field(init=False)
+
+    @encoder.default
+    def _of_the_protocol(self) -> ChatEncoder | ResponsesEncoder:
+        return ENCODERS[self.protocol]()
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -70,7 +83,25 @@ class LoggingModel:
         }
         crop = {"image_id": "input_image_1", "coords": [0, 0, 50 * number, 1000]}
         reply = tools.get(number, calling(ZOOM, crop, text=f"Looking, {number}."))
+        if self.protocol == "responses":
+            return sealed(reply, number)
         return attrs.evolve(reply, reasoning="Hm.", extras=json.dumps({"details": [number]}))
+
+
+def sealed(reply: ModelReply, number: int) -> ModelReply:
+    """The reply as it comes over the Responses protocol, behind an item of reasoning that only the provider can read."""
+    summary = [{"type": "summary_text", "text": "Hm."}]
+    items: list[dict[str, object]] = [
+        {"type": "reasoning", "id": f"rs_{number}", "summary": summary, "encrypted_content": f"SEALED-{number}"}
+    ]
+    if reply.text:
+        content = [{"type": "output_text", "text": reply.text}]
+        message = {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed"}
+        items.append({**message, "content": content})
+    for call in reply.calls:
+        called = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
+        items.append({**called, "name": call.tool, "arguments": call.arguments})
+    return reply_from_wire({"status": "completed", "output": items})
 
 
 @attrs.define
@@ -92,12 +123,12 @@ def die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def ask(folder: Path, name: str, dies_after: int = 0) -> int:
+async def ask(folder: Path, name: str, protocol: str, dies_after: int = 0) -> int:
     """Ask the question, or continue it where there is a checkpoint; return the number of saves."""
     directory = DirectoryReportStore(InlineOffload())
     store = DyingStore(directory, dies_after)
     location = str(folder / "run")
-    model = LoggingModel(folder / f"requests.{name}")
+    model = LoggingModel(folder / f"requests.{name}", protocol)
     agent = sample_agent(
         [], model=model, store=store, policy=sample_policy(max_iterations=TURNS + 1), toolset=sample_toolset()
     )  # type: ignore[arg-type]
@@ -110,12 +141,12 @@ async def ask(folder: Path, name: str, dies_after: int = 0) -> int:
     return store.saves
 
 
-def child(folder: Path, name: str, *, dies_after: int = 0, dies_at: int = 0) -> int:
+def child(folder: Path, name: str, protocol: str, *, dies_after: int = 0, dies_at: int = 0) -> int:
     """Ask in a child and return how it ended: its exit code, or minus the signal."""
     _made(folder)
     pid = os.fork()
     if pid == 0:
-        _in_child(folder, name, dies_after, dies_at)
+        _in_child(folder, name, protocol, dies_after, dies_at)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -124,11 +155,11 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _in_child(folder: Path, name: str, dies_after: int, dies_at: int) -> NoReturn:
+def _in_child(folder: Path, name: str, protocol: str, dies_after: int, dies_at: int) -> NoReturn:
     try:
         disk = Disk(pytest.MonkeyPatch())
         disk.fail_at(dies_at, die)
-        saves = asyncio.run(ask(folder, name, dies_after))
+        saves = asyncio.run(ask(folder, name, protocol, dies_after))
         (folder / f"counts.{name}").write_text(json.dumps([saves, disk.count]))
         os._exit(0)
     finally:
@@ -141,25 +172,25 @@ def pictures(folder: Path) -> dict[str, list[int]]:
     return {path.name: [path.stat().st_ino, path.stat().st_mtime_ns] for path in files}
 
 
-def kill_and_continue(folder: Path, *, dies_after: int = 0, dies_at: int = 0) -> None:
-    first = child(folder, FIRST, dies_after=dies_after, dies_at=dies_at)
+def kill_and_continue(folder: Path, protocol: str, *, dies_after: int = 0, dies_at: int = 0) -> None:
+    first = child(folder, FIRST, protocol, dies_after=dies_after, dies_at=dies_at)
     found = pictures(folder)
-    second = child(folder, SECOND)
+    second = child(folder, SECOND, protocol)
     (folder / "found").write_text(json.dumps({"ends": [first, second], "before": found, "after": pictures(folder)}))
 
 
-def main(root: Path, every: int) -> None:
-    asyncio.run(ask(_made(root / "warm"), FIRST))  # whatever is made at first use, children find made
+def main(root: Path, protocol: str, every: int) -> None:
+    asyncio.run(ask(_made(root / "warm"), FIRST, protocol))  # whatever is made at first use, children find made
     asyncio.run(DirectoryReportStore(InlineOffload()).load_checkpoint(str(root / "warm" / "run")))
     gc.disable()  # children live for a moment
     gc.freeze()
-    child(root / "whole", FIRST)
+    child(root / "whole", FIRST, protocol)
     saves, operations = json.loads((root / "whole" / f"counts.{FIRST}").read_text())
     for number in range(1, saves):  # behind the last one there is nothing left to continue
-        kill_and_continue(root / f"after-{number}", dies_after=number)
-    for number in range(1, operations, every):
-        kill_and_continue(root / f"at-{number}", dies_at=number)
+        kill_and_continue(root / f"after-{number}", protocol, dies_after=number)
+    for number in range(1, operations, every) if every else ():
+        kill_and_continue(root / f"at-{number}", protocol, dies_at=number)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

@@ -15,14 +15,24 @@ from tests.integration.dying import FIRST, SECOND, TURNS
 pytestmark = pytest.mark.xdist_group("kill")  # one worker, since the children are asked for both tests at once
 
 
-@pytest.fixture(scope="module")
-def graves(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder a child; every third operation on the disk is one that a child dies at."""
-    root = tmp_path_factory.mktemp("graves")
-    command = [sys.executable, "-m", "tests.integration.dying", str(root), "3"]
+def _graves(root: Path, protocol: str, every: int) -> Path:
+    """One folder a child."""
+    command = [sys.executable, "-m", "tests.integration.dying", str(root), protocol, str(every)]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return root
+
+
+@pytest.fixture(scope="module")
+def graves(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Over Chat Completions; every third operation on the disk is one that a child dies at."""
+    return _graves(tmp_path_factory.mktemp("graves"), "chat_completions", 3)
+
+
+@pytest.fixture(scope="module")
+def sealed_graves(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Over Responses, with reasoning that comes sealed; the disk does not know the protocol, so nobody dies at it."""
+    return _graves(tmp_path_factory.mktemp("sealed"), "responses", 0)
 
 
 def _requests(folder: Path, name: str) -> list[bytes]:
@@ -48,14 +58,23 @@ def _check(root: Path, folder: Path) -> None:
     assert (folder / f"outcome.{SECOND}").read_text() == (root / "whole" / f"outcome.{FIRST}").read_text(), folder.name
 
 
-def test_killed_after_every_event(graves: Path) -> None:
+@pytest.mark.parametrize("name", ["graves", "sealed_graves"])
+def test_killed_after_every_event(name: str, request: pytest.FixtureRequest) -> None:
     """What the model got from the first process and then from the second is what one process sends: not a request twice."""
-    whole = _whole(graves)
-    folders = sorted(graves.glob("after-*"))
+    root: Path = request.getfixturevalue(name)
+    whole = _whole(root)
+    folders = sorted(root.glob("after-*"))
     assert len(folders) == 2 * TURNS - 1  # a save for the start, one a reply, one a call that ran, the last left out
     for folder in folders:
         assert _requests(folder, FIRST) + _requests(folder, SECOND) == whole, folder.name
-        _check(graves, folder)
+        _check(root, folder)
+
+
+def test_sealed_reasoning_goes_back_in_the_last_request(sealed_graves: Path) -> None:
+    """Otherwise the test above would show nothing of it."""
+    items = json.loads(_whole(sealed_graves)[-1])["input"]
+    sealed = [item["encrypted_content"] for item in items if item.get("type") == "reasoning"]
+    assert sealed == [f"SEALED-{number}" for number in range(1, TURNS)]
 
 
 def test_killed_in_the_middle_of_saving(graves: Path) -> None:
