@@ -10,6 +10,8 @@ from urllib.parse import quote, quote_plus
 import attrs
 
 HIDDEN = "[hidden]"
+SHORTEST_SURE_SECRET = 8
+"""Characters from which a secret is never meant when a text holds it by chance."""
 
 _BEARER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?<=://)[^\s/?#@\"']+@")
@@ -18,11 +20,17 @@ _BULK = re.compile(r"[A-Za-z0-9+/_-]{120,}={0,2}")
 
 
 def _spellings(secret: str) -> Iterable[str]:
-    yield secret
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret)[1:-1].replace("/", "\\/")
-    yield quote(secret, safe="")
-    yield quote_plus(secret)
+    """Patterns of how a text may hold a secret; JSON inside JSON escapes what is escaped once more."""
+    yield "".join(map(_escaped_or_not, secret))
+    yield re.escape(json.dumps(secret)[1:-1])
+    yield re.escape(quote(secret, safe=""))
+    yield re.escape(quote_plus(secret))
+
+
+def _escaped_or_not(letter: str) -> str:
+    if letter == "\\":
+        return r"\\{1,8}"
+    return r"\\{0,7}" + letter if letter in '/"' else re.escape(letter)
 
 
 @attrs.frozen
@@ -35,12 +43,15 @@ class Redactor:
 
     secrets: tuple[str, ...] = attrs.field(default=(), repr=False)
     _pattern: re.Pattern[str] | None = attrs.field(init=False, repr=False, eq=False)
+    _sure: re.Pattern[str] | None = attrs.field(init=False, repr=False, eq=False)
 
     @_pattern.default
-    def _compiled(self) -> re.Pattern[str] | None:
-        # The longest first: of two secrets, one may begin with the other.
-        spellings = sorted({s for secret in self.secrets if secret for s in _spellings(secret)}, key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, spellings))) if spellings else None
+    def _all(self) -> re.Pattern[str] | None:
+        return _any_of(self.secrets)
+
+    @_sure.default
+    def _long(self) -> re.Pattern[str] | None:
+        return _any_of([secret for secret in self.secrets if len(secret) >= SHORTEST_SURE_SECRET])
 
     def clean(self, text: str) -> str:
         """`text` without secrets, credentials in URLs, bearer tokens and encoded bulk. Clean before cutting."""
@@ -49,6 +60,19 @@ class Redactor:
         text = _BEARER.sub(rf"\1 {HIDDEN}", text)
         text = _USER_INFO.sub("", text)
         return _BULK.sub("[…]", text)
+
+    def hide(self, text: str) -> str:
+        """`text` without the secrets of `SHORTEST_SURE_SECRET` characters or more, and otherwise as it is.
+
+        For what is more than a message to a reader, such as the reply of a model: nothing else in it is touched.
+        """
+        return text if self._sure is None else self._sure.sub(HIDDEN, text)
+
+
+def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    # The longest first: of two secrets, one may begin with the other.
+    spellings = sorted({s for secret in secrets if secret for s in _spellings(secret)}, key=len, reverse=True)
+    return re.compile("|".join(spellings)) if spellings else None
 
 
 NOTHING_SECRET = Redactor()

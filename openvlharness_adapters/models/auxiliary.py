@@ -127,8 +127,10 @@ class OpenAIAuxiliary:
             outcome, Fault
         ):  # raised here, where no exception of the SDK is its context: those hold the request
             raise model_error(outcome, shown(self.endpoint))
-        spent = Spent(role=self.role, model=outcome.model or self.model_id, usage=outcome.usage)
-        return Written(text=outcome.text or "", spent=spent, cut=outcome.finish_reason == "length")
+        hide = self._redactor.hide  # a service may send the key back, and reports hold what is written
+        usage = {hide(name): number for name, number in outcome.usage.items()}
+        spent = Spent(role=self.role, model=hide(outcome.model or self.model_id), usage=usage)
+        return Written(text=hide(outcome.text or ""), spent=spent, cut=outcome.finish_reason == "length")
 
     async def _ask(self, messages: list[Any]) -> ModelReply | Fault:
         from openai import OpenAIError

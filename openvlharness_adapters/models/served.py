@@ -170,4 +170,30 @@ class ServedModel:
         return await self._service.post(self.encoder.body(request), self._read, is_last=self.dialect.is_last)
 
     def _read(self, reply: HttpReply) -> ModelReply:
-        return self.dialect.read(reply, self.options, self._service.redactor, keep_native=self.keep_native)
+        redactor = self._service.redactor
+        return _without_key(self.dialect.read(reply, self.options, redactor, keep_native=self.keep_native), redactor)
+
+
+def _without_key(reply: ModelReply, redactor: Redactor) -> ModelReply:
+    """`reply` without the key, which a service or a gateway may send back: reports and consoles show what it holds."""
+
+    def hidden(text: str | None) -> str | None:
+        return None if text is None else redactor.hide(text)
+
+    calls = [
+        attrs.evolve(
+            call, id=redactor.hide(call.id), tool=redactor.hide(call.tool), arguments=redactor.hide(call.arguments)
+        )
+        for call in reply.calls
+    ]
+    return attrs.evolve(
+        reply,
+        text=hidden(reply.text),
+        calls=tuple(calls),
+        reasoning=hidden(reply.reasoning),
+        finish_reason=hidden(reply.finish_reason),
+        usage={redactor.hide(name): number for name, number in reply.usage.items()},
+        extras=redactor.hide(reply.extras),
+        model=hidden(reply.model),
+        native=hidden(reply.native),
+    )

@@ -309,6 +309,14 @@ async def test_a_wait_that_was_sat_through_is_not_complained_of(client: httpx.As
     assert (waits, "asks to wait" in error.message) == ([120.0], False)
 
 
+async def test_a_key_that_a_service_writes_is_hidden(client: httpx.AsyncClient) -> None:
+    payload = {**says(f"your key is {CANARY}").payload, "model": CANARY, "usage": {CANARY: 1}}
+    async with _server([Respond(200, json.dumps(payload).encode())]) as server:
+        written = await _model(client, server.endpoint).write("p")
+    assert written.text == "your key is [hidden]"
+    assert CANARY not in repr(written)
+
+
 async def test_an_error_says_which_status_held_no_reply(client: httpx.AsyncClient) -> None:
     async with _server([Respond(206, b"[]")]) as server:
         error = await _failure(_model(client, server.endpoint))
