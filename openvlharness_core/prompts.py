@@ -60,6 +60,8 @@ PROMPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "ocr_text": ("image", "text"),
     "ocr_lines": ("lines",),
     "ocr_rest": ("count", "binding"),
+    "ocr_doubtful": ("score", "lines"),
+    "ocr_left_out": ("count",),
     "ocr_nothing": ("image",),
     "coding_program": ("program",),
     "coding_output": ("output",),

@@ -78,6 +78,7 @@ class Transcription:
     Attributes:
         text: in reading order, one line a line; empty when nothing is readable.
         lines: the same with places, in the same order; `None` when the backend does not tell places.
+        left_out: how many more passages were seen but not read, since they were too unsure; 0 if that is not told.
 
     Raises:
         MalformedResultError: a field of another type, or lines without a text or a text without lines.
@@ -85,9 +86,12 @@ class Transcription:
 
     text: str
     lines: tuple[TextLine, ...] | None = attrs.field(default=None, converter=_lines)
+    left_out: int = 0
 
     def __attrs_post_init__(self) -> None:
         _text(self.text, "text")
+        if type(self.left_out) is not int or self.left_out < 0:
+            raise MalformedResultError("left_out", f"a count from 0, got {self.left_out!r:.80}")
         if self.lines is not None and bool(self.lines) != bool(self.text.strip()):
             expected = "lines exactly when there is text, null where places are unknown"
             found = f"{len(self.lines)} lines for {len(self.text.strip())} characters"

@@ -27,6 +27,8 @@ TEXT_LIMIT = 8000
 """Characters of text that the model is shown; the binding holds all."""
 LINES_LIMIT = 200
 """Lines whose places the model is shown."""
+DOUBTFUL_SCORE = 0.9
+"""Lines that score below are pointed out to the model."""
 LABEL_LIMIT = 200
 PLACES_LIMIT = 40_000
 """Characters of each line's text that stand beside its place, and of all places together."""
@@ -43,7 +45,7 @@ class OcrCapability:
     """Reads the text of a picture.
 
     Canonical data: `image_id`, `text`, `lines` (list of `text`, `bbox_2d` on the 0-1000 grid and `score`, or null when
-    the backend does not tell places). Binding: `ocr_result`.
+    the backend does not tell places), and `left_out` where passages were. Binding: `ocr_result`.
     """
 
     backend: OcrBackend
@@ -81,7 +83,8 @@ class OcrCapability:
                 "image_id": record.handle,
                 "text": text,
                 "lines": None if lines is None else [_line_for_data(line, size_hw) for line in lines],
-            },
+            }
+            | ({"left_out": read.left_out} if read.left_out else {}),
             bindings=(
                 NewBinding(
                     stem="ocr_result",
@@ -110,7 +113,19 @@ class OcrCapability:
             if len(lines) > len(shown):
                 binding = registered.bindings[0] if registered.bindings else "no binding"
                 parts.append(TextPart(text=prompts.text("ocr_rest", count=len(lines) - len(shown), binding=binding)))
+            parts += _doubts(lines, prompts)
+        if left_out := findings.data.get("left_out"):
+            parts.append(TextPart(text=prompts.text("ocr_left_out", count=left_out)))
         return tuple(parts)
+
+
+def _doubts(lines: list[dict[str, object]], prompts: PromptBundle) -> list[Part]:
+    """Which lines may be misread, by their position from 1."""
+    doubtful = [str(at) for at, line in enumerate(lines, 1) if cast("float", line["score"]) < DOUBTFUL_SCORE]
+    if not doubtful:
+        return []
+    named = ", ".join(doubtful[:LINES_LIMIT]) + (" and more" if len(doubtful) > LINES_LIMIT else "")
+    return [TextPart(text=prompts.text("ocr_doubtful", score=DOUBTFUL_SCORE, lines=named))]
 
 
 def _row(line: Mapping[str, object]) -> str:

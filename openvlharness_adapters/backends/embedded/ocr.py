@@ -70,7 +70,9 @@ class EmbeddedOcr:
         kept = [cell for cell in cells if cell.score >= SCORE_FLOOR]
         lines = rows_of(kept, image.size_hw)
         return Answered(
-            value=Transcription(text="\n".join(line.text for line in lines), lines=lines),
+            value=Transcription(
+                text="\n".join(line.text for line in lines), lines=lines, left_out=len(cells) - len(kept)
+            ),
             backend=NAME,
             sidecars={"cells": len(cells), "left_out_below_floor": len(cells) - len(kept), "score_floor": SCORE_FLOOR},
         )

@@ -32,6 +32,8 @@ _HANDLE = re.compile(r"\binput_image_\d+\b")
 _BINDING = re.compile(r"^- (\w+): dict of (\w+)", re.MULTILINE)
 _FAILURE = re.compile(r"Error \[(\w+)\]: (.*)")
 _CUT = re.compile(r"\[\d+ more characters cut; the whole is in .+\]")
+_DOUBTFUL = re.compile(r"Doubtful, .*: lines (?P<lines>\d+(?:, \d+)*)(?P<more> and more)?\.")
+_LEFT_OUT = re.compile(r"Left out: (\d+) ")
 _OUTPUT = re.compile(r"```python\n.*?\n```.*?```text\n(.*?)\n```", re.DOTALL)
 
 
@@ -120,11 +122,15 @@ class Reading:
         rows: its lines; row i is line i + 1 of the binding's text.
         is_cut: whether more was read than was shown.
         binding: the binding that holds the text, if the inventory lists one.
+        doubtful: positions, from 1, of the lines that are said to be read with doubt.
+        left_out: how many passages are said to be too unsure to be read.
     """
 
     rows: tuple[Row, ...] = ()
     is_cut: bool = False
     binding: str | None = None
+    doubtful: frozenset[int] = frozenset()
+    left_out: int = 0
 
     @property
     def text(self) -> str:
@@ -217,6 +223,7 @@ def reading_of(seen: Seen, handle: str) -> Reading:
     texts = [part.text for part in seen.parts if isinstance(part, TextPart)]
     names = [name for name, owner in seen.bindings.items() if owner == handle and name.startswith("ocr_result")]
     binding = names[-1] if names else None
+    left_out = next((int(found[1]) for text in texts if (found := _LEFT_OUT.match(text))), 0)
     for position, text in enumerate(texts):
         begin, end = text.find("```text\n"), text.rfind("\n```")
         if begin >= 0 and end >= begin + 7:
@@ -226,8 +233,17 @@ def reading_of(seen: Seen, handle: str) -> Reading:
                 rows=_placed(lines[:-1] if is_cut else lines, texts[position + 1 :]),
                 is_cut=is_cut,
                 binding=binding,
+                doubtful=_doubtful(texts[position + 1 :], len(lines)),
+                left_out=left_out,
             )
-    return Reading(binding=binding)
+    return Reading(binding=binding, left_out=left_out)
+
+
+def _doubtful(behind: list[str], count: int) -> frozenset[int]:
+    found = next((found for text in behind if (found := _DOUBTFUL.fullmatch(text))), None)
+    if found is None:
+        return frozenset()
+    return frozenset(range(1, count + 1) if found["more"] else map(int, found["lines"].split(", ")))
 
 
 def _placed(lines: list[str], behind: list[str]) -> tuple[Row, ...]:

@@ -20,6 +20,7 @@ from openvlharness_adapters.models.planner.questions import Compute, Subtract
 from openvlharness_adapters.models.planner.values import no_region, read_all, value_of
 
 _PRICE = re.compile(r"\d[.,]\d\d(?!\d)")
+_MISREAD_LETTERS = 3  # what is longer and has no digit is a word, however it was read
 _ONE_PLAIN_WORD = "total"  # in any label, also inside a word: subtotal, totals
 _NOT_GOODS = frozenset(
     re.findall(
@@ -49,12 +50,28 @@ def _computed(ask: Compute, pictures: tuple[str, ...]) -> Plan[Answer]:
             raise Cannot(f"{doubt} in {picture}")
         if reading.binding is None:
             raise Cannot(f"no data binding with the text of {picture} is listed")
-        lines = tuple(_price_lines(reading.rows)) if ask.domain == "prices" else None
+        lines, proven = _price_lines(reading.rows) if ask.domain == "prices" else (None, False)
+        if not proven and (doubt := _unsure(reading, ask.domain, lines)):
+            raise Cannot(f"{doubt} in {picture}")
         sources.append(Source(binding=reading.binding, lines=lines))
     kinds: dict[str, Kind] = {"lines": "lines", "words": "words"}
     kind = kinds.get(ask.domain, "numbers")
     objective = Objective(operation=ask.operation, kind=kind, sources=tuple(sources))
     return (yield from run_objective(objective, f"the {ask.domain} in {', '.join(pictures)}"))
+
+
+def _unsure(reading: Reading, domain: str, lines: tuple[int, ...] | None) -> str | None:
+    """Why something may have been misread or missed, if it may; a sum that is printed proves that nothing was."""
+    if reading.left_out:
+        return f"{reading.left_out} passages were too unsure to be read, so I could miss some of the {domain}"
+    if domain in ("lines", "words"):
+        return None
+    for position, row in enumerate(reading.rows, 1):
+        may_be_number = re.search(r"\d", row.text) is not None or len(row.text) <= _MISREAD_LETTERS
+        counts = position in lines if lines is not None else may_be_number
+        if counts and position in reading.doubtful:
+            return f"“{row.text}” was read with doubt"
+    return None
 
 
 def _doubt(reading: Reading, domain: str) -> str | None:
@@ -70,8 +87,8 @@ def _doubt(reading: Reading, domain: str) -> str | None:
 # --- which lines of a receipt are prices of goods ------------------------------------------------------------------
 
 
-def _price_lines(rows: Sequence[Row]) -> list[int]:
-    """Positions, from 1, of the lines that end in the price of something.
+def _price_lines(rows: Sequence[Row]) -> tuple[tuple[int, ...], bool]:
+    """Positions, from 1, of the lines that end in the price of something, and whether a printed sum agrees with them.
 
     Words such as `tax` tell sums and payments from goods. Since no list of such words is complete, the receipt's own sums
     must agree with the choice; where it has none, no line may end in a number that could be a price written otherwise.
@@ -102,7 +119,7 @@ def _price_lines(rows: Sequence[Row]) -> list[int]:
         raise Cannot(f"“{doubtful}” may or may not be a price")
     if others and not _adds_up(sum((amount for _, amount in goods), Decimal(0)), others):
         raise Cannot("the lines that look like prices do not add up to the sum that is printed")
-    return [position for position, _ in goods]
+    return tuple(position for position, _ in goods), bool(others)
 
 
 def _adds_up(goods: Decimal, others: list[tuple[str, Decimal]]) -> bool:

@@ -44,6 +44,7 @@ async def test_what_scores_low_is_left_out_and_counted() -> None:
     )
     assert answered.value.text == "sure\njust"
     assert [line.score for line in answered.value.lines] == [0.95, 0.5]
+    assert answered.value.left_out == 1
     assert answered.backend == "embedded_ocr"
     assert answered.sidecars == {"cells": 3, "left_out_below_floor": 1, "score_floor": 0.5}
 

@@ -13,7 +13,7 @@ from openvlharness_core.errors import BackendTimeoutError, CapabilityUnavailable
 from openvlharness_core.messages import ModelReply, ModelRequest, SystemMessage, UserMessage
 from openvlharness_core.pictures import EncodedImage
 from openvlharness_core.question import Exchange
-from openvlharness_core.results import Answered, Transcription
+from openvlharness_core.results import Answered, TextLine, Transcription
 from tests.unit.adapters.planner.desk import Desk, Line, calls, cannot
 
 BILL = (
@@ -218,6 +218,60 @@ async def test_a_line_across_the_edge_gives_no_answer() -> None:
 async def test_numbers_in_columns_are_added_up() -> None:
     grid = ("8    680    12", "431  9    250")
     assert (await Desk([grid]).ask("What is the sum of the numbers?")).answer == "1390"
+
+
+# --- readings that are unsure --------------------------------------------------------------------------------------
+
+
+@attrs.define
+class Scored:
+    """Reads lines with their scores, and leaves some out."""
+
+    lines: dict[str, float]
+    left_out: int = 0
+
+    async def read(self, image: EncodedImage, *, timeout_seconds: float) -> Answered[Transcription]:
+        lines = tuple(
+            TextLine(text=text, box_xyxy_px=(10.0, 5.0 + 8 * at, 90.0, 11.0 + 8 * at), score=score)
+            for at, (text, score) in enumerate(self.lines.items())
+        )
+        value = Transcription(text="\n".join(self.lines), lines=lines, left_out=self.left_out)
+        return Answered(value=value, backend="scored")
+
+
+PROVEN = {"Tea    2.50": 0.6, "Cake    4.00": 0.99, "Total    6.50": 0.99}
+
+
+@pytest.mark.parametrize(
+    ("reader", "question", "answer"),
+    [
+        (Scored({"2": 0.95, "3": 0.95}), "What is the sum of the numbers?", "5"),
+        (Scored({"2": 0.95, "harbour": 0.6}), "What is the largest number?", "2"),
+        (Scored(PROVEN), "What is the sum of the prices?", "6.50"),
+        (Scored(PROVEN, left_out=2), "What is the sum of the prices?", "6.50"),
+        (Scored({"two words": 0.6}), "How many words are there?", "2"),
+    ],
+)
+async def test_what_was_read_surely_or_is_proven_is_computed(reader: Scored, question: str, answer: str) -> None:
+    assert (await Desk([BILL], reader=reader).ask(question)).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("reader", "question", "why"),
+    [
+        (Scored({"2": 0.72, "3": 0.95}), "What is the sum of the numbers?", "“2” was read with doubt"),
+        (Scored({"2": 0.95, "3": 0.89}), "What is the largest number?", "“3” was read with doubt"),
+        (Scored({"2": 0.95, "l": 0.6}), "What is the sum of the numbers?", "“l” was read with doubt"),
+        (Scored({"2": 0.95, "3": 0.95}, left_out=1), "What is the sum of the numbers?", "1 passages were too unsure"),
+        (Scored({"Tea    2.50": 0.6, "Cake    4.00": 0.99}), "What is the sum of the prices?", "read with doubt"),
+        (Scored({"two words": 0.95}, left_out=3), "How many words are there?", "3 passages were too unsure"),
+    ],
+)
+async def test_no_sum_is_certain_over_a_doubtful_or_partial_reading(reader: Scored, question: str, why: str) -> None:
+    report = await Desk([BILL], reader=reader).ask(question)
+    assert cannot(report)
+    assert why in report.answer
+    assert CODING not in calls(report)
 
 
 # --- several pictures ----------------------------------------------------------------------------------------------
