@@ -60,6 +60,20 @@ def test_the_anchors_stand_where_programs_look_for_them() -> None:
     assert "<answer>" in bundle.text("system")
 
 
+@pytest.mark.parametrize("name", prompts.bundle_names())
+def test_the_grid_is_told_to_who_reads_or_writes_places(name: str) -> None:
+    for tool in sorted(CAPABILITIES):
+        told = "from 0 to 1000" in prompts.load_prompt_bundle(name, frozenset({tool})).text("system")
+        assert told == (tool in {"grounding", "ocr", "zoom"}), tool
+
+
+@pytest.mark.parametrize("name", prompts.bundle_names())
+def test_numbers_in_a_picture_are_named_as_they_are_drawn(name: str) -> None:
+    bundle = prompts.load_prompt_bundle(name)
+    assert all("#1" in bundle.text(key, handle="h") for key in ("grounding_masks", "grounding_boxes"))
+    assert re.search(r"#\d", bundle.text("system"))
+
+
 def test_an_unknown_bundle_is_named_with_the_known_ones() -> None:
     with pytest.raises(PromptBundleError, match=r"expected one of .*openai_v1.*, got 'opnai'"):
         prompts.load_prompt_bundle("opnai")
