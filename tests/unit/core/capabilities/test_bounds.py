@@ -35,8 +35,8 @@ from tests.unit.core.capabilities.stage import IMAGE, Backend, Renderer, Stage
 HEIGHT, WIDTH = 40, 60
 SIGN = "\x01"
 """JSON writes it with six characters."""
-LONG = "a word and a line\n" * 8000
-URL = "https://example.com/" + "u" * 200_000
+LONG = "a word and a line\n" * 2000
+URL = "https://example.com/" + "u" * 20_000
 
 
 def _lines(text: str) -> Any:
@@ -98,12 +98,12 @@ MANY_URLS = [f"{URL}/{number}" for number in range(NAMED_LIMIT)]
 BOXES = {"query": LONG, **IMAGE}
 HUGE: dict[str, tuple[Capability, dict[str, Any]]] = {
     "ocr": (OcrCapability(backend=Backend(_lines(LONG))), IMAGE),
-    "ocr with signs to escape": (OcrCapability(backend=Backend(_lines(SIGN * 50_000))), IMAGE),
+    "ocr with signs to escape": (OcrCapability(backend=Backend(_lines(SIGN * 20_000))), IMAGE),
     "zoom": (ZoomCapability(backend=Backend(_crop)), IMAGE | {"coords": [1 / 3, 0, 1000, 1000], "padding": 10**30}),
     "grounding": (GroundingCapability(backend=Backend(_boxes), renderer=Renderer()), BOXES),
     "grounding of signs to escape": (
         GroundingCapability(backend=Backend(_boxes), renderer=Renderer()),
-        {"query": SIGN * 50_000, **IMAGE},
+        {"query": SIGN * 20_000, **IMAGE},
     ),
     "grounding as a map": (GroundingCapability(backend=Backend(_boxes), renderer=Renderer(), boxes="object_map"), BOXES),
     "grounding of nothing": (
