@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
+from openvlharness_adapters.models.kept import KeptByIdentity
 from openvlharness_adapters.models.pairing import check_pairs
 from openvlharness_adapters.models.pieces import Base64, Pieces, base64_of
 from openvlharness_core.messages import Message, ModelRequest, ToolSpec
@@ -41,6 +42,7 @@ class Encoder(Generic[Encoded]):
     close: Callable[[ModelRequest, bytes | None], bytes]
     tools: Callable[[Sequence[ToolSpec]], bytes]
     base64: Base64 = base64_of
+    _same: KeptByIdentity[Message, Encoded] = attrs.field(factory=KeptByIdentity, init=False, repr=False)
     _messages: WeakKeyDictionary[Message, Encoded] = attrs.field(factory=WeakKeyDictionary, init=False, repr=False)
     _pictures: WeakKeyDictionary[EncodedImage, bytes] = attrs.field(factory=WeakKeyDictionary, init=False, repr=False)
     _tools: tuple[tuple[ToolSpec, ...], bytes] = attrs.field(default=((), b"[]"), init=False, repr=False)
@@ -57,8 +59,11 @@ class Encoder(Generic[Encoded]):
         return (self.opening, *self.join(encoded, self.profile), self.close(request, tools))
 
     def _encoded(self, message: Message) -> Encoded:
-        if (kept := self._messages.get(message)) is None:
-            kept = self._messages[message] = self.encode(message, self.profile, self._picture)
+        # Turn after turn the same objects come; one that is only equal is a conversation read back from a checkpoint.
+        if (kept := self._same.get(message)) is None:
+            if (kept := self._messages.get(message)) is None:
+                kept = self._messages[message] = self.encode(message, self.profile, self._picture)
+            self._same.keep(message, kept)
         return kept
 
     def _picture(self, image: EncodedImage) -> bytes:

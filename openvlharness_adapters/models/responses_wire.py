@@ -54,6 +54,7 @@ class EncodedItems:
         text: the JSON string of a user message that is text alone, quotes included.
         ids: item ids inside `own`.
         plain: the same without ids, for a conversation in which one of them stood before.
+        alone: the item of a user message that is not joined to its neighbours.
     """
 
     own: Pieces = ()
@@ -61,6 +62,11 @@ class EncodedItems:
     text: bytes | None = None
     ids: frozenset[str] = frozenset()
     plain: Pieces = ()
+    alone: Pieces = attrs.field(init=False, repr=False)
+
+    @alone.default
+    def _alone(self) -> Pieces:
+        return () if self.user is None else _user((self,))
 
 
 def encode_message(message: Message, _: ModelProfile, base64: Base64) -> EncodedItems:
@@ -176,7 +182,7 @@ def _user_messages(shown: Sequence[EncodedItems], profile: ModelProfile) -> Iter
         yield from _user(shown)
     else:
         for message in shown:
-            yield from _user((message,))
+            yield from message.alone
 
 
 def _user(run: Sequence[EncodedItems]) -> Pieces:

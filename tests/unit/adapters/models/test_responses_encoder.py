@@ -104,6 +104,25 @@ def test_each_message_and_each_picture_is_encoded_once_a_question(profile: Model
     assert refusals_of("responses", json.loads(last)) == []
 
 
+def test_a_message_is_hashed_when_it_is_new_and_never_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed = 0
+    own_hash = UserMessage.__hash__
+
+    def counting(message: UserMessage) -> int:
+        nonlocal hashed
+        hashed += 1
+        return own_hash(message)
+
+    monkeypatch.setattr(UserMessage, "__hash__", counting)
+    encoder = _encoder()
+    messages: tuple[Message, ...] = (SystemMessage(text="s"),)
+    turns = 20
+    for n in range(turns):
+        messages += (UserMessage.of_text(f"update {n}"),)
+        _body(encoder, messages)
+    assert turns <= hashed <= 4 * turns  # to find out that it is not known, and to keep it; every turn would be 420
+
+
 def test_what_is_kept_goes_with_the_conversation() -> None:
     encoder = _encoder()
     messages = (UserMessage(parts=(ImagePart(handle="i", image=_picture(1)),)),)
