@@ -19,6 +19,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader, ReaderError
 from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
+from yaml.tokens import Token
 
 from openvlharness_adapters.files.local import other_than_file
 from openvlharness_app.faults import KeyPath, Misfit, Unfit, type_of
@@ -51,6 +52,12 @@ class _CoreSchemaLoader(Reader, Scanner, Parser, Composer, BaseResolver):
         Parser.__init__(self)
         Composer.__init__(self)
         BaseResolver.__init__(self)
+
+    def fetch_flow_collection_start(self, TokenClass: type[Token]) -> None:  # noqa: N803 - the name is PyYAML's
+        """Stops at the first bracket that is too deep: what the scanner does grows with the square of the depth."""
+        if self.flow_level > _MOST_DEPTH:
+            raise Unfit(f"at most {_MOST_DEPTH} levels", "more", line=self.line + 1)
+        super().fetch_flow_collection_start(TokenClass)
 
 
 for _name, (_pattern, _first) in _SCALARS.items():

@@ -201,6 +201,15 @@ def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_nesting_is_refused_at_the_bracket_that_is_too_deep(tmp_path: Path) -> None:
+    """The rest is not looked at: what PyYAML does with nested brackets grows with the square of their number."""
+    rest = "\n]" * 100_000 + "\n{" * 100_000
+    path = _registry(tmp_path, "a:\n " + "\n [" * 66 + rest)
+    assert _lines(path) == [f"{path}: expected at most 64 levels, got more (line 68)"]
+    path = _registry(tmp_path, "a: " + "[" * 63 + "]" * 63)
+    assert _lines(path) == [f"{path}: a: expected a mapping of fields, got a list (line 1)"]
+
+
 def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
     assert load_profiles([_registry(tmp_path, "# none yet\n")]) == load_profiles()
 
