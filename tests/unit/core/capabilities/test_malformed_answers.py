@@ -356,6 +356,7 @@ def _with_place(name: str, *box: object) -> Case:
 OCR_CASES = [
     *OCR.junk("text", "text", lambda value: among(value, "text")),
     *OCR.junk("lines", "lines", lambda value: value is None),
+    *OCR.junk("left_out", "left_out", lambda value: type(value) is int and value >= 0),
     *OCR.junk("line_text", "lines.text", lambda value: among(value, "text")),
     *OCR.junk("line_box_xyxy_px", "lines.box", lambda value: False),
     *OCR.junk("line_score", "lines.score", lambda value: among(value, 0)),
