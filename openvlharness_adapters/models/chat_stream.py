@@ -19,8 +19,11 @@ from openvlharness_adapters.models.reply_values import (
     argument_text,
     id_text,
 )
+from openvlharness_core.jsonable import nested_too_deeply
 
 _JOINED = ("content", "refusal", *REASONING_FIELDS)
+_LEVELS_JOINED = 4
+_LONGEST_NAME = 1024
 
 
 @attrs.define
@@ -28,6 +31,15 @@ class _Call:
     id: str = ""
     name: str = ""
     arguments: list[str] = attrs.field(factory=list)
+
+    def add_name(self, piece: str) -> None:
+        """A piece of the name, or all of it: some servers repeat what there is so far in every chunk."""
+        if piece.startswith(self.name):
+            self.name = piece
+        elif len(self.name) < _LONGEST_NAME and not any(
+            self.arguments
+        ):  # a name that comes behind arguments is no piece of the one before them
+            self.name += piece
 
     def to_wire(self) -> dict[str, object]:
         function = {"name": self.name, "arguments": "".join(self.arguments)}
@@ -39,7 +51,7 @@ class _Gathered:
     texts: dict[str, list[str]] = attrs.field(factory=dict)
     calls: list[_Call] = attrs.field(factory=list)
     by_index: dict[object, _Call] = attrs.field(factory=dict)
-    extras: dict[str, object] = attrs.field(factory=dict)
+    extras: dict[str, list[object]] = attrs.field(factory=dict)
     finish_reason: str | None = None
     usage: object = None
     model: object = None
@@ -72,7 +84,7 @@ class _Gathered:
                     if isinstance(piece, Mapping):
                         self._add_call(piece)
             elif name != "role" and value is not None:
-                self.extras[name] = value
+                self.extras.setdefault(name, []).append(value)
 
     def _add_call(self, piece: Mapping[str, object]) -> None:
         function = piece.get("function")
@@ -81,7 +93,7 @@ class _Gathered:
         call = self._call_for(piece.get("index"), call_id)
         call.id = call.id or call_id
         if isinstance(name := function.get("name"), str):
-            call.name = call.name or name
+            call.add_name(name)
         arguments = function.get("arguments")
         if arguments is not None:
             call.arguments.append(argument_text(arguments))
@@ -103,11 +115,38 @@ class _Gathered:
     def to_wire(self) -> dict[str, object]:
         message: dict[str, object] = {"role": "assistant", "content": None}
         message |= {name: "".join(texts) for name, texts in self.texts.items()}
-        message |= self.extras
+        message |= {name: _joined(pieces) for name, pieces in self.extras.items()}
         if self.calls:
             message["tool_calls"] = [call.to_wire() for call in self.calls]
         choice = {"index": 0, "message": message, "finish_reason": self.finish_reason}
         return {"model": self.model, "choices": [choice], "usage": self.usage}
+
+
+def _joined(pieces: list[object], levels: int = _LEVELS_JOINED) -> object:
+    """One value of the pieces that came for it.
+
+    Texts are joined, lists are extended, objects field by field; of anything else the last counts. What comes the same
+    in every chunk is no piece but repeated.
+    """
+    if len(pieces) == 1 or not levels or any(map(nested_too_deeply, pieces)):
+        return pieces[-1]
+    if all(piece == pieces[0] for piece in pieces):
+        return pieces[0]
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    if len(texts) == len(pieces):
+        return "".join(texts)
+    lists = [piece for piece in pieces if isinstance(piece, list)]
+    if len(lists) == len(pieces):
+        return [item for piece in lists for item in piece]
+    objects = [piece for piece in pieces if isinstance(piece, Mapping)]
+    if len(objects) < len(pieces):
+        return pieces[-1]
+    fields: dict[str, list[object]] = {}
+    for piece in objects:
+        for name, value in piece.items():
+            if value is not None:
+                fields.setdefault(name, []).append(value)
+    return {name: _joined(values, levels - 1) for name, values in fields.items()}
 
 
 def gathered(events: Iterable[object]) -> object:

@@ -14,6 +14,7 @@ from openvlharness_adapters.models.reply_values import StreamCutError
 from openvlharness_adapters.models.responses_reply import response_error
 
 _LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_LATEST = 16  # items among which one of an unknown name is looked for
 _PIECES = {
     "response.output_text.delta": ("message", "content", "output_text"),
     "response.refusal.delta": ("message", "content", "refusal"),
@@ -31,6 +32,16 @@ class _Item:
     parts: dict[tuple[str, str, object], list[str]] = attrs.field(factory=dict)
     arguments: list[str] = attrs.field(factory=list)
     finished: Mapping[str, object] | None = None
+    renamed: bool = False
+
+    def is_open_for(self, kind: str, item: object) -> bool:
+        """Whether an event about this kind of item may mean this one: a piece, or `item` as it was finished."""
+        if self.finished is not None or self.announced.get("type") != kind:
+            return False
+        if not isinstance(item, Mapping):
+            return not self.renamed  # one foreign name for the pieces of an item, not several
+        own, other = self.announced.get("call_id"), item.get("call_id")
+        return own is None or other is None or own == other
 
     def to_wire(self) -> Mapping[str, object]:
         if self.finished is not None:
@@ -65,7 +76,7 @@ class _Gathered:
             if kind != "response.completed" and not self.response.get("status"):
                 self.response = {**self.response, "status": kind.removeprefix("response.")}
         elif kind == "response.output_item.added" and isinstance(item, Mapping):
-            self._item(event).announced = item
+            self._item(event, begins=True).announced = item
         elif kind == "response.output_item.done" and isinstance(item, Mapping):
             self._item(event).finished = item
         else:
@@ -83,13 +94,23 @@ class _Gathered:
             place = place if isinstance(place, int | float | str) else None
             self._item(event, of).parts.setdefault((field, part, place), []).append(delta)
 
-    def _item(self, event: Mapping[str, object], kind: str = "") -> _Item:
-        """The item that an event is about: by its place, else by its id, else the latest."""
+    def _item(self, event: Mapping[str, object], kind: str = "", *, begins: bool = False) -> _Item:
+        """The item that an event is about: by its place, else by its id, else the latest.
+
+        Some servers name an item otherwise when they announce it than later on. A name that nobody knows, of an event
+        that does not begin an item, is that of the latest open one of its kind.
+        """
         item = event.get("item")
         own_id = item.get("id") if isinstance(item, Mapping) else None
         names = (event.get("output_index"), event.get("item_id"), own_id)
         known = [name for name in names if isinstance(name, int | str) and name != ""]
         found = self.by_name.get(known[0]) if known else (self.items[-1] if self.items else None)
+        if found is None and not begins and not isinstance(event.get("output_index"), int):
+            own_kind = item.get("type") if isinstance(item, Mapping) else None
+            meant = kind or (own_kind if isinstance(own_kind, str) else "")
+            found = next((it for it in reversed(self.items[-_LATEST:]) if it.is_open_for(meant, item)), None)
+            if found is not None:
+                found.renamed = True
         if found is None:
             found = _Item()
             self.items.append(found)
