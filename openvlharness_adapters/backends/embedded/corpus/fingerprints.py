@@ -77,6 +77,13 @@ def looks_same(one: Fingerprint, other: Fingerprint) -> bool:
     return _correlation(one.small, other.small) >= SAME_GREYS
 
 
+def likeness(query: Fingerprint, known: Fingerprint) -> int:
+    """How many features of both are each other's clearly likest, wherever they lie; good for an order."""
+    if min(len(query.points), len(known.points)) < LEAST_INLIERS:
+        return 0
+    return len(matches(_features(query), _features(known), ratio=_RATIO))
+
+
 def common_points(query: Fingerprint, known: Fingerprint, cv2: Any) -> int:
     """Features that lie in the same arrangement in both; 0 where too few do."""
     if min(len(query.points), len(known.points)) < LEAST_INLIERS:
@@ -138,6 +145,11 @@ def _correlation(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
 
 
 def _features(known: Fingerprint) -> Features:
-    values = known.descriptors.astype(np.float32)
-    unit = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-6)
+    unit = _unit(known.descriptors)
     return Features(points=known.points.astype(np.float64), descriptors=unit, size_hw=known.size_hw, scale=1.0)
+
+
+def _unit(descriptors: NDArray[np.uint8]) -> NDArray[np.float32]:
+    values = descriptors.astype(np.float32)
+    unit: NDArray[np.float32] = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-6)
+    return unit

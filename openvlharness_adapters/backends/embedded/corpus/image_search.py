@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from openvlharness_adapters.backends.embedded.corpus.fingerprints import (
     bits_apart,
     common_points,
     fingerprint_of,
+    likeness,
     looks_same,
 )
 from openvlharness_adapters.backends.embedded.corpus.index import Corpus, document_of
@@ -28,7 +29,8 @@ from openvlharness_core.seeking import SearchItem, SearchResults
 NAME = "embedded_image_search"
 MOST_ITEMS = 10
 MOST_COMPARED = 2000
-"""Pictures whose features are compared; that takes a few milliseconds each."""
+"""Pictures that parts are looked for in. Where there are more, those come first that share most features with the query,
+wherever these lie, so that the order they were added in does not matter; to find them takes a millisecond or two each."""
 SNIPPET_CHARACTERS = 600
 _WITHOUT_PARTS = (
     "Only whole pictures were compared: finding parts of pictures needs pip install 'openvlharness[embedded]'."
@@ -71,7 +73,7 @@ class EmbeddedImageSearch:
             (known,) = connection.execute("SELECT count(*) FROM pictures").fetchone()
         note = _WITHOUT_PARTS if cv2 is None else ""
         if cv2 is not None and known > MOST_COMPARED:
-            note = f"Parts were looked for in the first {MOST_COMPARED} of {known} pictures."
+            note = f"Parts were looked for in the {MOST_COMPARED} of {known} pictures that share most features with it."
         sidecars = {"compared": known, "matches": [[match.kind, match.strength] for match in matches[:MOST_ITEMS]]}
         if items:
             results = SearchResults(items=items, summary=_summary(items), note=note)
@@ -92,12 +94,29 @@ def _matches(
     connection: sqlite3.Connection, digest: str, queries: tuple[Fingerprint, Fingerprint], cv2: Any | None
 ) -> list[_Match]:
     """Pictures that match the query or its mirror image, best first."""
+    (count,) = connection.execute("SELECT count(*) FROM pictures").fetchone()
+    chosen: frozenset[int] | None = None
+    if cv2 is not None and count > MOST_COMPARED:
+        order = sorted(
+            (-max(likeness(query, known) for query in queries), number) for number, _, known in _known(connection)
+        )
+        chosen = frozenset(number for _, number in order[:MOST_COMPARED])
     found = []
+    for number, known_digest, known in _known(connection):
+        parts = cv2 if chosen is None or number in chosen else None
+        match = _compared(number, known_digest == digest, queries, known, parts)
+        if match is not None:
+            found.append(match)
+    return sorted(found, key=lambda match: match.order)
+
+
+def _known(connection: sqlite3.Connection) -> Iterator[tuple[int, str, Fingerprint]]:
+    """Every picture: its number, the digest of its file, what is kept of it."""
     rows = connection.execute(
         "SELECT document_id, height, width, hash, small, points, descriptors, digest "
         "FROM pictures JOIN documents ON documents.id = document_id ORDER BY document_id"
     )
-    for place, row in enumerate(rows):
+    for row in rows:
         known = Fingerprint(
             size_hw=(row[1], row[2]),
             hash=row[3],
@@ -105,10 +124,7 @@ def _matches(
             points=np.frombuffer(row[5], np.float32).reshape(-1, 2),
             descriptors=np.frombuffer(row[6], np.uint8).reshape(-1, 128),
         )
-        match = _compared(row[0], row[7] == digest, queries, known, cv2 if place < MOST_COMPARED else None)
-        if match is not None:
-            found.append(match)
-    return sorted(found, key=lambda match: match.order)
+        yield row[0], row[7], known
 
 
 def _compared(

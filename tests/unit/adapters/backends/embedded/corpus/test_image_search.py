@@ -117,6 +117,22 @@ async def test_without_opencv_copies_are_still_found(corpus: Corpus, monkeypatch
     assert not (await _search(corpus, drawn(2)[40:200, 60:260])).items
 
 
+@pytest.mark.parametrize("name", ["goblets", "old_pier", "otter"])
+@pytest.mark.parametrize("mirrored", [False, True])
+async def test_where_not_all_are_compared_the_likest_are(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, name: str, mirrored: bool
+) -> None:
+    """Whichever was added first: a part is found in each, though one picture alone is compared, and the answer says so."""
+    seed = {"otter": 1, "old_pier": 2, "goblets": 3}[name]
+    part = _resized(drawn(seed)[40:200, 60:260], 300, 240)
+    monkeypatch.setattr(image_search, "MOST_COMPARED", 1)
+    results = await _search(corpus, part[:, ::-1] if mirrored else part)
+    assert _match(results)[0] == f"file://corpus/velm/pictures/{name}.png"
+    assert results.note == "Parts were looked for in the 1 of 3 pictures that share most features with it."
+    monkeypatch.setattr(image_search, "MOST_COMPARED", 3)
+    assert (await _search(corpus, part)).note == ""
+
+
 async def test_a_corpus_without_pictures(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text", encoding="utf-8")
     corpus = Corpus(path=tmp_path, decode=_TOOLS.decoded, thumbnail=_TOOLS.small)
