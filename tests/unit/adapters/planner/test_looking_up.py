@@ -165,3 +165,19 @@ async def test_where_a_picture_is_from() -> None:
     assert report.answer == "Old tower — Towers — webpage_url_1"
     report = await asked("What is this image from?", [ImageInput.from_bytes(fake_image(content="other"))], tools)
     assert "nothing that looks like input_image_1" in report.answer
+
+
+@pytest.mark.parametrize(
+    ("passages", "question", "rests_on"),
+    [
+        ("The gate was painted by Nils Aro.", "when was the gate painted", "a date"),
+        ("The tower was never rebuilt in 1950.", "when was the tower rebuilt", "no denial"),
+        ("The Teal museum was opened in 2002.", "when was the museum opened", "the whole name"),
+        ("The east wing burned. It was sold in 1977.", "when was marlo shipyard sold", "what It stands for"),
+        ("The weir is 3 metres wide and has a long wall.", "how long is the weir", "the measure"),
+        ("Ida Moll painted for the museum.", "who painted the museum", "what was done to it"),
+        ("The mayor of Tova is the mayor of Tova.", "who is the mayor of tova", "a name"),
+    ],
+)
+def test_a_sentence_that_lacks_one_thing_says_nothing(passages: str, question: str, rests_on: str) -> None:
+    assert telling(Page(handle="p", title="Marlo Shipyard", passages=passages), question) == [], rests_on
