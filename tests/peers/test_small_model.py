@@ -49,7 +49,7 @@ def usage_of(reply: ModelReply) -> tuple[int, int]:
 @BOTH
 @EITHER_WAY
 async def test_a_call(small_model: str, alias: str, *, stream: bool) -> None:
-    async with model_of(small_model, alias, stream=True, **BRIEF) as model:
+    async with model_of(small_model, alias, stream=stream, **BRIEF) as model:
         reply = await model.complete(said("Start now.", LOOK_UP))
     (call,) = reply.calls
     assert (call.tool, call.truncated) == ("Look_Up", False)
@@ -64,7 +64,7 @@ async def test_a_call(small_model: str, alias: str, *, stream: bool) -> None:
 @BOTH
 @EITHER_WAY
 async def test_text(small_model: str, alias: str, *, stream: bool) -> None:
-    async with model_of(small_model, alias, stream=True, **BRIEF) as model:
+    async with model_of(small_model, alias, stream=stream, **BRIEF) as model:
         reply = await model.complete(said("Answer now."))
     assert (reply.text, reply.calls, reply.finish_reason) == ("<answer>harbour</answer>", (), "stop")
 
@@ -72,7 +72,7 @@ async def test_text(small_model: str, alias: str, *, stream: bool) -> None:
 @BOTH
 @EITHER_WAY
 async def test_more_than_the_window_holds(small_model: str, alias: str, *, stream: bool) -> None:
-    async with model_of(small_model, alias, stream=True, **BRIEF) as model:
+    async with model_of(small_model, alias, stream=stream, **BRIEF) as model:
         with pytest.raises(ContextLengthError, match=str(WINDOW_TOKENS)):
             await model.complete(said("word " * (WINDOW_TOKENS + 1)))
 
