@@ -36,10 +36,8 @@ class _Call:
         """A piece of the name, or all of it: some servers repeat what there is so far in every chunk."""
         if piece.startswith(self.name):
             self.name = piece
-        elif len(self.name) < _LONGEST_NAME and not any(
-            self.arguments
-        ):  # a name that comes behind arguments is no piece of the one before them
-            self.name += piece
+        elif len(self.name) < _LONGEST_NAME and not any(self.arguments):
+            self.name += piece  # what comes behind arguments is no piece of the name before them
 
     def to_wire(self) -> dict[str, object]:
         function = {"name": self.name, "arguments": "".join(self.arguments)}
