@@ -71,6 +71,7 @@ def _ocr() -> Schema:
             "image_id": _HANDLE,
             "text": {"description": "in reading order, empty when nothing is readable"} | TEXT,
             "lines": or_null(items(line)),
+            "left_out": {"description": "passages seen but not read, 0 where that is not told"} | COUNT,
         }
     )
 

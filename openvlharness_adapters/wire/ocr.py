@@ -33,18 +33,20 @@ def args_from_wire(args: object) -> OcrCall:
 
 
 def result_to_wire(read: Transcription) -> dict[str, object]:
-    """Boxes are x1, y1, x2, y2 in pixels, scores 0 to 1; `lines` is null where the backend tells no places."""
+    """Boxes are x1, y1, x2, y2 in pixels, scores 0 to 1.
+
+    `lines` is null where the backend tells no places; `left_out` stands only where passages were left out.
+    """
     lines = None if read.lines is None else [_line_to_wire(line) for line in read.lines]
-    return {"text": read.text, "lines": lines}
+    return {"text": read.text, "lines": lines} | ({"left_out": read.left_out} if read.left_out else {})
 
 
 def result_from_wire(result: object) -> Transcription:
     """Raises MalformedResultError."""
     fields = Fields.of(result, "")
-    if fields.value("lines") is None:
-        return Transcription(text=fields.text("text"))
-    lines = tuple(_line_from_wire(row) for row in fields.rows("lines"))
-    return Transcription(text=fields.text("text"), lines=lines)
+    untold = fields.value("lines") is None
+    lines = None if untold else tuple(_line_from_wire(row) for row in fields.rows("lines"))
+    return Transcription(text=fields.text("text"), lines=lines, left_out=fields.find_count("left_out") or 0)
 
 
 def _line_to_wire(line: TextLine) -> dict[str, object]:

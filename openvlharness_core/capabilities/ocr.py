@@ -45,7 +45,7 @@ class OcrCapability:
     """Reads the text of a picture.
 
     Canonical data: `image_id`, `text`, `lines` (list of `text`, `bbox_2d` on the 0-1000 grid and `score`, or null when
-    the backend does not tell places), and `left_out` where passages were. Binding: `ocr_result`.
+    the backend does not tell places), and `left_out` (passages seen but not read). Binding: `ocr_result`.
     """
 
     backend: OcrBackend
@@ -83,8 +83,8 @@ class OcrCapability:
                 "image_id": record.handle,
                 "text": text,
                 "lines": None if lines is None else [_line_for_data(line, size_hw) for line in lines],
-            }
-            | ({"left_out": read.left_out} if read.left_out else {}),
+                "left_out": read.left_out,
+            },
             bindings=(
                 NewBinding(
                     stem="ocr_result",
@@ -114,7 +114,7 @@ class OcrCapability:
                 binding = registered.bindings[0] if registered.bindings else "no binding"
                 parts.append(TextPart(text=prompts.text("ocr_rest", count=len(lines) - len(shown), binding=binding)))
             parts += _doubts(lines, prompts)
-        if left_out := findings.data.get("left_out"):
+        if left_out := findings.data["left_out"]:
             parts.append(TextPart(text=prompts.text("ocr_left_out", count=left_out)))
         return tuple(parts)
 

@@ -84,7 +84,7 @@ def test_no_key_of_a_report_is_left_to_chance(record: dict[str, Any]) -> None:
 
 
 def test_canonical_data_keeps_unavailable_and_nothing_found_apart() -> None:
-    found = {"image_id": "input_image_1", "text": "", "lines": []}
+    found = {"image_id": "input_image_1", "text": "", "lines": [], "left_out": 0}
     assert schema("canonical/ocr.json").is_valid(found)
     assert schema("canonical/ocr.json").is_valid(found | {"lines": None})
     assert not schema("canonical/ocr.json").is_valid({"image_id": "input_image_1", "text": ""})
