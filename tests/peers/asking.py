@@ -69,8 +69,10 @@ async def agent_of(
     """An agent as the application makes it; what reads and what searches are doubles."""
     tree = configuration(address, alias, model_id, tools, max_iterations, options)
     container = build_container(load_agent_config(json.loads(json.dumps(tree)), {}))
-    container.ocr_backend.override(FakeOcr(("TOTAL 12.50",)))
-    container.text_search_backend.override(FakeTextSearch(found))
+    if "ocr" in tools:  # an override selects its tool
+        container.ocr_backend.override(FakeOcr(("TOTAL 12.50",)))
+    if "text_search" in tools:
+        container.text_search_backend.override(FakeTextSearch(found))
     if prompts is not None:
         container.prompts.override(prompts)
     async with open_agent(container) as agent:
