@@ -20,7 +20,9 @@ async def _seen(scores: Sequence[float], left_out: int = 0) -> Seen:
     )
     read = Transcription(text="\n".join(line.text for line in lines), lines=lines, left_out=left_out)
     stage = Stage(prompts=load_prompt_bundle("openai_v1"))
-    return Seen(parts=(await stage.use(OcrCapability(backend=Backend(lambda *_: read)), image_id="input_image_1")).parts)
+    return Seen(
+        parts=(await stage.use(OcrCapability(backend=Backend(lambda *_: read)), image_id="input_image_1")).parts
+    )
 
 
 @pytest.mark.parametrize(
