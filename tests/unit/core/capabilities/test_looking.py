@@ -138,6 +138,7 @@ async def test_text_comes_with_places_on_the_grid_for_the_model_and_in_pixels_fo
         "image_id": "input_image_1",
         "text": "EXIT\ufffd",
         "lines": [{"text": "EXIT\ufffd", "bbox_2d": [100, 100, 500, 500], "score": 0.9123}],
+        "left_out": 0,
     }
     assert workspace.values()["ocr_result"] == {
         "text": "EXIT\ufffd",
